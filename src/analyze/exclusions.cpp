@@ -11,9 +11,9 @@
 namespace qtool {
 namespace {
 
-PlacementOptions options_of(const Recipe& recipe, const TableView& view) {
+PlacementOptions options_of(const StaticInputs& base, const TableView& view) {
   PlacementOptions options;
-  options.exclude = recipe.options.exclude;
+  options.exclude = base.options.exclude;
   options.has_range = [&view](std::string_view tensor) { return view.has_range(tensor); };
   return options;
 }
@@ -37,11 +37,11 @@ NodeSet without(const NodeSet& a, const NodeSet& b) {
   return rest;
 }
 
-Exclusions::Exclusions(const Graph& graph, const Recipe& recipe)
+Exclusions::Exclusions(const Graph& graph, const StaticInputs& base)
     : graph_(graph),
-      target_(chosen_target(recipe.table, recipe.options)),
-      view_(graph, recipe.table, target_),
-      placements_(graph, target_, options_of(recipe, view_)),
+      target_(chosen_target(base.table, base.options)),
+      view_(graph, base.table, target_),
+      placements_(graph, target_, options_of(base, view_)),
       base_(placements_.without({})) {
   for (const NodePlacement& placed : base_.nodes) {
     roles_[placed.id] = placed.role;

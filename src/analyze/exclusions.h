@@ -19,16 +19,16 @@ NodeSet joined(const NodeSet& a, const NodeSet& b);
 /// The nodes of `a` that are not in `b`.
 NodeSet without(const NodeSet& a, const NodeSet& b);
 
-/// Finds the nodes that must stay in FP32 so that a source of error is removed from a recipe's
+/// Finds the nodes that must stay in FP32 so that a source of error is removed from the base
 /// model.
 class Exclusions {
  public:
-  /// `graph` and `recipe` must outlive the object. Throws as lay_groundwork() does.
-  Exclusions(const Graph& graph, const Recipe& recipe);
+  /// `graph` and `base` must outlive the object. Throws as lay_groundwork() does.
+  Exclusions(const Graph& graph, const StaticInputs& base);
 
-  /// The placement of the recipe's model.
+  /// The placement of the base model.
   [[nodiscard]] const Placement& placement() const noexcept { return base_; }
-  /// The placement of the recipe's model, with `nodes` in FP32 too.
+  /// The placement of the base model, with `nodes` in FP32 too.
   [[nodiscard]] Placement placement(const NodeSet& nodes) const {
     return placements_.without(nodes);
   }

@@ -25,13 +25,13 @@ constexpr std::size_t kMostWide = 6;
 
 class SuggestionSearch {
  public:
-  SuggestionSearch(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
+  SuggestionSearch(const Executor& fp32, const StaticInputs& base, const AnalyzeResult& analysis,
                    const Samples& samples, const SuggestOptions& options)
-      : recipe_(recipe),
+      : base_(base),
         analysis_(analysis),
         options_(options),
-        exclusions_(fp32.graph(), recipe),
-        trials_(fp32, recipe, samples, options) {}
+        exclusions_(fp32.graph(), base),
+        trials_(fp32, base, samples, options) {}
 
   SuggestResult run() {
     add({});  // the model as it is
@@ -134,11 +134,11 @@ class SuggestionSearch {
 
   /// Adds each of the worst tensors in 16 bits alone, and the first of them together.
   void add_wide() {
-    const Target target = chosen_target(recipe_.table, recipe_.options);
+    const Target target = chosen_target(base_.table, base_.options);
     if (!target.wide_activations || target.activations.bits != 8) return;
     Change together;
     for (const ErrorSource* source : worst_activations()) {
-      const std::vector<std::string>& already = recipe_.options.wide;
+      const std::vector<std::string>& already = base_.options.wide;
       if (std::find(already.begin(), already.end(), source->name) != already.end()) continue;
       add_for(*source, "16 bits", {.wide = {source->name}});
       together.wide.push_back(source->name);
@@ -159,7 +159,7 @@ class SuggestionSearch {
   [[nodiscard]] bool is_other_range(const ErrorSource& source, const Range& range) const {
     if (!differ(source.range, range) || range == Range()) return false;
     if (source.scaled) return false;  // the table has the range of the undivided tensor
-    return recipe_.table.find(source.name) != nullptr;
+    return base_.table.find(source.name) != nullptr;
   }
 
   void add_ranges() {
@@ -178,7 +178,7 @@ class SuggestionSearch {
     for (const ErrorSource* source : worst) {
       std::vector<Range> known{source->seen};
       for (const MethodInfo& method : methods()) {
-        if (method.name == recipe_.table.method) continue;
+        if (method.name == base_.table.method) continue;
         const CalibrationTable* table = trials_.table_by_method(std::string(method.name));
         const ActivationEntry* entry = table == nullptr ? nullptr : table->find(source->name);
         if (entry == nullptr || !is_other_range(*source, entry->range)) continue;
@@ -196,15 +196,15 @@ class SuggestionSearch {
   void add_methods() {
     if (options_.statistics == nullptr) return;
     for (const MethodInfo& method : methods()) {
-      if (method.name != recipe_.table.method) add({.method = std::string(method.name)});
+      if (method.name != base_.table.method) add({.method = std::string(method.name)});
     }
   }
 
   // Biases that are taken from a model compensate for the errors of its own weights. They do not
   // suit the weights of another method.
   void add_weight_methods() {
-    if (recipe_.options.bias_correction == BiasCorrection::kSequential) return;
-    const Target target = chosen_target(recipe_.table, recipe_.options);
+    if (base_.options.bias_correction == BiasCorrection::kSequential) return;
+    const Target target = chosen_target(base_.table, base_.options);
     for (const WeightMethodInfo& method : weight_methods()) {
       if (method.name != target.weight_method) add({.weight_method = std::string(method.name)});
     }
@@ -212,14 +212,14 @@ class SuggestionSearch {
 
   void add_rewrites() {
     const std::vector<std::string>& own =
-        recipe_.options.rewrites ? *recipe_.options.rewrites : recipe_.table.rewrites.names;
+        base_.options.rewrites ? *base_.options.rewrites : base_.table.rewrites.names;
     if (own.empty()) add({.rewrites = std::vector<std::string>{"equalize"}});
   }
 
   // A correction takes long. So it is tried only twice: alone, and with the best changes that cost
   // no time.
   void add_with_correction(Change change) {
-    if (!options_.correction || recipe_.options.bias_correction == BiasCorrection::kSequential) {
+    if (!options_.correction || base_.options.bias_correction == BiasCorrection::kSequential) {
       return;
     }
     change.corrected_on = options_.correction->words;
@@ -358,7 +358,7 @@ class SuggestionSearch {
     return kept;
   }
 
-  const Recipe& recipe_;
+  const StaticInputs& base_;
   const AnalyzeResult& analysis_;
   const SuggestOptions& options_;
   Exclusions exclusions_;
@@ -370,9 +370,9 @@ class SuggestionSearch {
 
 }  // namespace
 
-SuggestResult suggest(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
+SuggestResult suggest(const Executor& fp32, const StaticInputs& base, const AnalyzeResult& analysis,
                       const Samples& samples, const SuggestOptions& options) {
-  return SuggestionSearch(fp32, recipe, analysis, samples, options).run();
+  return SuggestionSearch(fp32, base, analysis, samples, options).run();
 }
 
 }  // namespace qtool

@@ -13,10 +13,10 @@
 #include "compare/output_noise.h"
 #include "compare/race.h"
 #include "compare/sample_runs.h"
+#include "on_images/sequential_correction.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/exec/executor.h"
-#include "qtool/on_images/sequential_correction.h"
 #include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "samples/network_inputs.h"
@@ -83,24 +83,24 @@ class ScoreSums {
   std::int64_t equal_ = 0;
 };
 
-/// The table that another method gives. Entries that the user set in the recipe's table are kept.
-CalibrationTable decided(const Executor& fp32, const Recipe& recipe, const Collection& statistics,
-                         const std::string& method) {
+/// The table that another method gives. Entries that the user set in the base table are kept.
+CalibrationTable decided(const Executor& fp32, const StaticInputs& base,
+                         const Collection& statistics, const std::string& method) {
   CalibrateOptions options;
-  options.target = recipe.options.target;
-  options.types = recipe.table.types;
-  options.rewrites = recipe.table.rewrites.names;
-  options.overrides.exclude = recipe.options.exclude;
+  options.target = base.options.target;
+  options.types = base.table.types;
+  options.rewrites = base.table.rewrites.names;
+  options.overrides.exclude = base.options.exclude;
   options.method = method;
-  options.method_options = recipe.table.method_options;
-  options.collect.threads = recipe.options.threads;
+  options.method_options = base.table.method_options;
+  options.collect.threads = base.options.threads;
   options.collect.model_fingerprint = statistics.model_fingerprint;
   for (const TensorStatistics& tensor : statistics.tensors) {
     options.collect.tensors.push_back(tensor.tensor);
   }
   CalibrationTable table = Calibration(fp32, std::move(options)).decide(statistics);
   for (ActivationEntry& entry : table.activations) {
-    const ActivationEntry* own = recipe.table.find(entry.tensor);
+    const ActivationEntry* own = base.table.find(entry.tensor);
     if (own != nullptr && own->origin == Origin::kUser) entry = *own;
   }
   return table;
@@ -149,10 +149,10 @@ std::optional<double> agreement_of(const AnswerAgreement& answers) {
   return pixels ? std::min(lowest.value_or(1.0), *pixels) : lowest;
 }
 
-Trials::Trials(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+Trials::Trials(const Executor& fp32, const StaticInputs& base, const Samples& samples,
                const SuggestOptions& options, AnswerOptions answers)
     : fp32_(fp32),
-      recipe_(recipe),
+      base_(base),
       samples_(samples),
       options_(options),
       answers_(std::move(answers)),
@@ -162,7 +162,7 @@ const CalibrationTable* Trials::table_by_method(const std::string& method) const
   auto [found, fresh] = by_method_.try_emplace(method);
   if (fresh) {
     try {
-      found->second = decided(fp32_, recipe_, *options_.statistics, method);
+      found->second = decided(fp32_, base_, *options_.statistics, method);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kCancelled) throw;
     }
@@ -181,13 +181,13 @@ CalibrationTable Trials::table_of(const Change& change) const {
   // The scales of weights depend on rewrites and, where a bias is large, on ranges. Then they
   // cannot be chosen in advance for a weight method.
   if (change.weight_method.empty() || change.rewrites || !change.ranges.empty()) {
-    return recipe_.table;
+    return base_.table;
   }
-  auto [found, fresh] = by_weight_method_.try_emplace(change.weight_method, recipe_.table);
+  auto [found, fresh] = by_weight_method_.try_emplace(change.weight_method, base_.table);
   if (fresh) {
-    StaticOptions options = recipe_.options;
+    StaticOptions options = base_.options;
     options.types.weight_method = change.weight_method;
-    fill_weight_entries(fp32_.graph(), options, found->second);
+    fill_weight_entries(fp32_.graph(), options, found->second, base_.learned.tuned_ranges);
   }
   return found->second;
 }
@@ -205,13 +205,15 @@ const BiasShifts& Trials::shifts_of(const Change& change, const CalibrationTable
   collect.progress = [&](std::int64_t, std::int64_t) {
     return options_.stop && options_.stop() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
   };
-  ShiftsOnImages measured = sequential_bias_shifts(fp32_, table, options, images.samples, collect);
+  ShiftsOnImages measured =
+      sequential_bias_shifts(fp32_, table, options, base_.learned, images.samples, collect);
   return by_correction_.emplace_back(change, std::move(measured.shifts)).second;
 }
 
 std::optional<Quantized> Trials::quantized(const Change& change) const {
   CalibrationTable table = table_of(change);
-  StaticOptions options = recipe_.options;
+  StaticOptions options = base_.options;
+  Learned learned = base_.learned;
   options.exclude.insert(options.exclude.end(), change.exclude.begin(), change.exclude.end());
   options.wide.insert(options.wide.end(), change.wide.begin(), change.wide.end());
   if (!change.ranges.empty()) {
@@ -223,9 +225,9 @@ std::optional<Quantized> Trials::quantized(const Change& change) const {
   if (change.rewrites) options.rewrites = change.rewrites;
   if (!change.corrected_on.empty()) {
     options.bias_correction = BiasCorrection::kSequential;
-    options.bias_shifts = shifts_of(change, table, options);
+    learned.bias_shifts = shifts_of(change, table, options);
   }
-  Quantized quantized = quantize(fp32_.graph(), table, options);
+  Quantized quantized = quantize(fp32_.graph(), table, options, learned);
   if (quantized.report.quantized_tensors == 0) return std::nullopt;
   const bool rewritten = change.rewrites && !change.rewrites->empty();
   if (rewritten && !any_effect(quantized.report.rewrites)) return std::nullopt;

@@ -49,14 +49,14 @@ struct Trial {
   TrialScore score{};
 };
 
-/// Makes models of a recipe with changes, and runs them.
+/// Makes changed models of a base, and runs them.
 class Trials {
  public:
   /// The number of models in memory at a time, without the FP32 model.
   static constexpr std::size_t kTogether = 6;
 
   /// All arguments that are references must outlive the object.
-  Trials(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+  Trials(const Executor& fp32, const StaticInputs& base, const Samples& samples,
          const SuggestOptions& options, AnswerOptions answers = {});
 
   /// The changed model; null where the change has no effect or nothing is left on integers.
@@ -66,9 +66,9 @@ class Trials {
   [[nodiscard]] const CalibrationTable* table_by_method(const std::string& method) const;
   /// Fills in the noise and the score of each trial. Runs FP32 again for every kTogether trials.
   void run(std::span<Trial> trials) const;
-  /// For each of `changes`, how much slower the changed model is than the recipe's own model: the
+  /// For each of `changes`, how much slower the changed model is than the base model: the
   /// median of the differences, run by run, on the first image. The models take turns. Sets
-  /// `base_seconds` to the median time of the recipe's own model.
+  /// `base_seconds` to the median time of the base model.
   [[nodiscard]] std::vector<MedianInterval> slower(std::span<const Change> changes,
                                                    double& base_seconds) const;
 
@@ -77,7 +77,7 @@ class Trials {
   /// Times for the first image on one thread.
   struct Seconds {
     double fp32 = 0.0;
-    double int8 = 0.0;  ///< for the recipe's own model; 0 where there is none
+    double int8 = 0.0;  ///< for the base model; 0 where there is none
     double make = 0.0;  ///< for making and compiling that model once
   };
   [[nodiscard]] Seconds seconds_of_image() const;
@@ -92,12 +92,12 @@ class Trials {
   void run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const;
 
   const Executor& fp32_;
-  const Recipe& recipe_;
+  const StaticInputs& base_;
   const Samples& samples_;
   const SuggestOptions& options_;
   AnswerOptions answers_;  ///< meaning of outputs that are not scores per class
   std::vector<Shape> shapes_;
-  /// The recipe's table with the scales of other weight methods, which may take seconds to choose.
+  /// The base table with the scales of other weight methods, which may take seconds to choose.
   mutable std::map<std::string, CalibrationTable> by_weight_method_;
   mutable std::map<std::string, std::optional<CalibrationTable>> by_method_;
   mutable std::vector<std::pair<Change, BiasShifts>> by_correction_;

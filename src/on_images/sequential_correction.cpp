@@ -1,4 +1,4 @@
-#include "qtool/on_images/sequential_correction.h"
+#include "on_images/sequential_correction.h"
 
 #include <algorithm>
 #include <string_view>
@@ -79,22 +79,23 @@ Graph until(Graph graph, std::span<const NodeId> layers) {
 }  // namespace
 
 ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
-                                      const StaticOptions& options, const Samples& samples,
-                                      const CollectOptions& collect) {
+                                      const StaticOptions& options, const Learned& learned,
+                                      const Samples& samples, const CollectOptions& collect) {
   StaticOptions corrected = options;
   corrected.bias_correction = BiasCorrection::kSequential;
-  corrected.bias_shifts.clear();
+  Learned known = learned;
+  known.bias_shifts.clear();
   // The model is quantized again for each depth. The search for the scales of the weights takes
   // longest by far. The scales do not depend on the biases, so they are searched only once.
   CalibrationTable scaled = table;
-  fill_weight_entries(fp32.graph(), options, scaled);
-  const auto quantized = [&] { return quantize(fp32.graph(), scaled, corrected); };
+  fill_weight_entries(fp32.graph(), options, scaled, learned.tuned_ranges);
+  const auto quantized = [&] { return quantize(fp32.graph(), scaled, corrected, known); };
   const std::vector<MeasuredLayer> layers = layers_of(fp32.graph(), quantized().report);
   std::int64_t deepest = 0;
   for (const MeasuredLayer& layer : layers) deepest = std::max(deepest, layer.depth);
 
   // Rewrites change the results of layers, so the reference must be the rewritten graph.
-  const Groundwork ground = lay_groundwork(fp32.graph(), table, options);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, options, learned.tuned_ranges);
   const bool is_rewritten = !ground.rewrites().names.empty();
   const Graph& real = is_rewritten ? ground.graph() : fp32.graph();
   const std::int64_t total = samples.size() * deepest;
@@ -117,11 +118,11 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
                       concat(samples.noun(), "s"));
     });
     for (std::size_t i = 0; i < names.size(); ++i) {
-      corrected.bias_shifts.emplace(names[i], std::move(shifts.by_layer[i]));
+      known.bias_shifts.emplace(names[i], std::move(shifts.by_layer[i]));
     }
     bad = std::move(shifts.bad);  // every run finds the same bad images
   }
-  return {std::move(corrected.bias_shifts), std::move(bad)};
+  return {std::move(known.bias_shifts), std::move(bad)};
 }
 
 }  // namespace qtool

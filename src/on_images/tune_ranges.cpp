@@ -288,16 +288,16 @@ Executor executor_of(Quantized quantized, const StopCheck& stop) {
 }  // namespace
 
 RangeTuning tune_ranges(const Executor& fp32, const CalibrationTable& table,
-                        const StaticOptions& options, const Samples& samples,
-                        const SampleRunOptions& run) {
+                        const StaticOptions& options, const Learned& learned,
+                        const Samples& samples, const SampleRunOptions& run) {
   RangeTuning result;
-  const Groundwork ground = lay_groundwork(fp32.graph(), table, options);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, options, learned.tuned_ranges);
   if (ground.placement().quantized.empty()) return result;
   const bool has_both = samples.size() > 1;
   const Samples tuning = has_both ? samples.part(0, 2).spread(kMaxTuned) : samples;
   const Samples judging = has_both ? samples.part(1, 2).spread(kMaxJudged) : samples;
   const Executor network(ground.graph(), run.stop);
-  const Executor before = executor_of(quantize(fp32.graph(), table, options), run.stop);
+  const Executor before = executor_of(quantize(fp32.graph(), table, options, learned), run.stop);
   std::int64_t done = 0;  // samples of all passes that are finished
   const std::int64_t all = kMaxPasses * tuning.size() + 2 * judging.size();
   const SampleRunOptions counted = counting(run, done, all);
@@ -310,9 +310,9 @@ RangeTuning tune_ranges(const Executor& fp32, const CalibrationTable& table,
   const std::vector<double> old_db = judge(fp32, before, judging, counted);
   result.before_db = result.after_db = mean(old_db);
   if (result.ranges.empty()) return result;
-  StaticOptions tuned = options;
+  Learned tuned = learned;
   for (const auto& [tensor, range] : result.ranges) tuned.tuned_ranges[tensor] = range;
-  const Executor after = executor_of(quantize(fp32.graph(), table, tuned), run.stop);
+  const Executor after = executor_of(quantize(fp32.graph(), table, options, tuned), run.stop);
   done += judging.size();
   const std::vector<double> new_db = judge(fp32, after, judging, counted);
   result.after_db = mean(new_db);

@@ -159,7 +159,7 @@ bool takes_bias(const Graph& graph, NodeId id, const WeightPorts& ports, const T
   if (is_recurrent(graph, id)) {
     if (ports.input != 1 || !node.has_input(3)) return ports.input == 1;
     if (!graph.is_constant(node.inputs[3])) return false;
-    // Of each direction the biases of W, then those of R.
+    // For each direction the biases of W, then the biases of R.
     const Shape& w = graph.value(ports.weight).constant->shape();
     return graph.value(node.inputs[3]).constant->shape() == Shape{w[0], 2 * w[1]};
   }

@@ -90,13 +90,13 @@ Layer Groundwork::scaled_layer(NodeId node, const WeightPorts& ports, int thread
 }
 
 Groundwork lay_groundwork(const Graph& prepared, const CalibrationTable& table,
-                          const StaticOptions& options) {
+                          const StaticOptions& options, const TunedRanges& tuned) {
   return {prepared,
           table,
           chosen_target(table, options),
           options.exclude,
           options.rewrites ? *options.rewrites : table.rewrites.names,
-          options.tuned_ranges};
+          tuned};
 }
 
 std::vector<WeightEntry> weight_entries(const Groundwork& ground, int threads) {

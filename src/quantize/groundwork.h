@@ -80,7 +80,7 @@ class Groundwork {
 
 /// The groundwork of quantize() with these options. Throws as quantize() does.
 Groundwork lay_groundwork(const Graph& prepared, const CalibrationTable& table,
-                          const StaticOptions& options);
+                          const StaticOptions& options, const TunedRanges& tuned = {});
 
 /// The scales of every weight that becomes integers, in the graph's order. Throws as
 /// Groundwork::scaled_layer().

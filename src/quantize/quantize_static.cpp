@@ -24,20 +24,18 @@
 namespace qtool {
 namespace {
 
-BiasShift bias_shift(const Graph& graph, const CalibrationTable& table,
-                     const StaticOptions& options) {
-  if (options.bias_correction == BiasCorrection::kTable) {
-    return table_bias_shift(graph, table);
-  }
-  if (options.bias_correction == BiasCorrection::kSequential) {
+BiasShift bias_shift(const Graph& graph, const CalibrationTable& table, BiasCorrection correction,
+                     const BiasShifts& measured) {
+  if (correction == BiasCorrection::kTable) return table_bias_shift(graph, table);
+  if (correction == BiasCorrection::kSequential) {
     return [&](const Layer& layer) {
       // The results of a MatMul or recurrent layer are not measured on images. Their shifts come
       // from the table's channel means.
       const bool is_measured =
           !graph.node(layer.node).is("MatMul") && !is_recurrent(graph, layer.node);
       if (!is_measured) return weight_bias_shift(graph, layer);
-      const auto found = options.bias_shifts.find(name_of(graph, layer.node));
-      if (found == options.bias_shifts.end()) return std::vector<double>();
+      const auto found = measured.find(name_of(graph, layer.node));
+      if (found == measured.end()) return std::vector<double>();
       if (static_cast<std::int64_t>(found->second.size()) != layer.ports.channels) {
         throw Error(ErrorCode::kInvalidArgument,
                     concat("bias shifts of '", found->first, "': found ", found->second.size(),
@@ -84,12 +82,12 @@ void add_metadata(const CalibrationTable& table, Graph& graph) {
 }  // namespace
 
 Quantized quantize(const Graph& prepared, const CalibrationTable& table,
-                   const StaticOptions& options) {
-  const RoundingInfo& rounding = rounding_of(options);
+                   const StaticOptions& options, const Learned& learned) {
+  const RoundingInfo& rounding = rounding_of(options, learned.rounded);
   require_form(options);
   require_float_graph(prepared);
   require_same_model(prepared, table, options);
-  const Groundwork ground = lay_groundwork(prepared, table, options);
+  const Groundwork ground = lay_groundwork(prepared, table, options, learned.tuned_ranges);
   const Graph& graph = ground.graph();
 
   Quantized quantized;
@@ -103,10 +101,10 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   report.unequal_concats = ground.activations().unequal;
   report.non_finite = non_finite_weights(graph);
   report.missing_ranges = ground.missing_ranges();
-  const BiasShift shift = bias_shift(graph, table, options);
+  const BiasShift shift = bias_shift(graph, table, options.bias_correction, learned.bias_shifts);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
     StagedLayer staged{ground.scaled_layer(node, ports, options.threads), false};
-    round_weights(graph, rounding, options.rounded, staged.layer, report);
+    round_weights(graph, rounding, learned.rounded, staged.layer, report);
     staged.corrected = correct_bias(graph, ground.target(), shift, staged.layer, report);
     return staged;
   };
@@ -131,9 +129,13 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   return quantized;
 }
 
+Quantized quantize(const Graph& prepared, const StaticInputs& inputs) {
+  return quantize(prepared, inputs.table, inputs.options, inputs.learned);
+}
+
 void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
-                         CalibrationTable& table) {
-  const Groundwork ground = lay_groundwork(prepared, table, options);
+                         CalibrationTable& table, const TunedRanges& tuned) {
+  const Groundwork ground = lay_groundwork(prepared, table, options, tuned);
   std::vector<WeightEntry> entries = weight_entries(ground, options.threads);
   const TypeChoices types = with_weights_of(options.types, table.types);
   // The table's earlier scales are for other types and cannot be mixed with the new ones.

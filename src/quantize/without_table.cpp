@@ -47,7 +47,7 @@ StagedLayer stage_weights(const Graph& graph, const Target& target, NodeId node,
   StagedLayer staged{begin_layer(graph, node, ports, scheme, input), false};
   choose_scales(staged.layer, target.weight_method, Granularity::kPerChannel, std::nullopt,
                 options.threads);
-  round_weights(graph, rounding, options.rounded, staged.layer, report);
+  round_weights(staged.layer, rounding);
   staged.corrected = correct_bias(graph, target, shift, staged.layer, report);
   return staged;
 }
@@ -60,7 +60,7 @@ Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
   const Target target = chosen_target(options.target, weights);
   Target with_real_biases = target;  // so that any layer can get a bias
   with_real_biases.constants = ConstantForm::kReals;
-  const RoundingInfo& rounding = rounding_of(options);
+  const RoundingInfo& rounding = rounding_of(options, {});
   require_float_graph(prepared);
   Quantized quantized;
   QuantizeReport& report = quantized.report;

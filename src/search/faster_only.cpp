@@ -36,14 +36,14 @@ struct Made {
 
 class FasterSearch {
  public:
-  FasterSearch(const Executor& fp32, const Recipe& recipe, std::span<const Shape> shapes,
+  FasterSearch(const Executor& fp32, const StaticInputs& base, std::span<const Shape> shapes,
                const FasterOptions& options, const PlanTimer& timer)
       : fp32_(fp32),
-        recipe_(recipe),
+        base_(base),
         shapes_(shapes),
         options_(options),
         timer_(timer),
-        exclusions_(fp32.graph(), recipe),
+        exclusions_(fp32.graph(), base),
         threads_(resolve_threads(options.threads)) {
     result_.threads = threads_;
   }
@@ -67,10 +67,10 @@ class FasterSearch {
  private:
   Made make(const NodeSet& nodes) const {
     check_stop(options_.stop);
-    StaticOptions options = recipe_.options;
+    StaticOptions options = base_.options;
     for (std::string& name : exclusions_.names_of(nodes))
       options.exclude.push_back(std::move(name));
-    Quantized quantized = quantize(fp32_.graph(), recipe_.table, options);
+    Quantized quantized = quantize(fp32_.graph(), base_.table, options, base_.learned);
     if (quantized.report.quantized_tensors == 0) return {};
     Made made;
     made.executor = std::make_unique<Executor>(prepare(std::move(quantized.graph), options_.stop),
@@ -250,7 +250,7 @@ class FasterSearch {
     return timer_.runs(plans);
   }
 
-  /// Runs the last race: the chosen model, the recipe's model and FP32.
+  /// Runs the last race: the chosen model, the base model and FP32.
   void finish(NodeSet chosen) {
     Made mixed = chosen.empty() ? Made() : make(chosen);
     std::vector<const Plan*> plans{float_plan_.get(), int8_.plan.get()};
@@ -279,7 +279,7 @@ class FasterSearch {
   }
 
   const Executor& fp32_;
-  const Recipe& recipe_;
+  const StaticInputs& base_;
   std::span<const Shape> shapes_;
   const FasterOptions& options_;
   const PlanTimer& timer_;
@@ -293,13 +293,14 @@ class FasterSearch {
 
 }  // namespace
 
-FasterResult faster_only(const Executor& fp32, const Recipe& recipe, std::span<const Shape> shapes,
-                         const FasterOptions& options, const PlanTimer& timer) {
-  return FasterSearch(fp32, recipe, shapes, options, timer).run();
+FasterResult faster_only(const Executor& fp32, const StaticInputs& base,
+                         std::span<const Shape> shapes, const FasterOptions& options,
+                         const PlanTimer& timer) {
+  return FasterSearch(fp32, base, shapes, options, timer).run();
 }
 
-FasterResult faster_only(const Executor& fp32, const Recipe& recipe, std::span<const Tensor> sample,
-                         const FasterOptions& options) {
+FasterResult faster_only(const Executor& fp32, const StaticInputs& base,
+                         std::span<const Tensor> sample, const FasterOptions& options) {
   check_repeat(options.repeat);
   const std::vector<Shape> shapes = shapes_of(sample);
   const std::vector<TensorView> inputs = views_of(sample);
@@ -338,7 +339,7 @@ FasterResult faster_only(const Executor& fp32, const Recipe& recipe, std::span<c
       return options.stop && options.stop() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
     });
   };
-  FasterResult result = faster_only(fp32, recipe, shapes, options, timer);
+  FasterResult result = faster_only(fp32, base, shapes, options, timer);
   report_progress(options.progress, 2 * kMaxRaces + 1, 2 * kMaxRaces + 1, "measurement", "races");
   return result;
 }

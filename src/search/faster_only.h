@@ -18,7 +18,8 @@ struct PlanTimer {
 };
 
 /// faster_only() with another timer.
-FasterResult faster_only(const Executor& fp32, const Recipe& recipe, std::span<const Shape> shapes,
-                         const FasterOptions& options, const PlanTimer& timer);
+FasterResult faster_only(const Executor& fp32, const StaticInputs& base,
+                         std::span<const Shape> shapes, const FasterOptions& options,
+                         const PlanTimer& timer);
 
 }  // namespace qtool

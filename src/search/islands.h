@@ -11,7 +11,7 @@ namespace qtool {
 
 /// The blocks of a graph. A block is a node that multiplies, and the nodes after it until the next
 /// node that multiplies: for example a convolution with its activation function. It has only the
-/// nodes that run on integers in the recipe's model. Blocks are in the order of their first nodes.
+/// nodes that run on integers in the base model. Blocks are in the order of their first nodes.
 std::vector<NodeSet> blocks_of(const Graph& graph, const Exclusions& exclusions);
 
 /// The blocks as in blocks_of(), but also the empty blocks without a node on integers, and the

@@ -26,7 +26,7 @@ struct Forecast {
 /// deterministic, because they do not depend on measured times.
 class MixForecast {
  public:
-  /// `exclusions` must outlive the object. `analysis`: the result for the recipe's model. Throws as
+  /// `exclusions` must outlive the object. `analysis`: the result for the base model. Throws as
   /// compile() does.
   MixForecast(const Executor& fp32, std::span<const Shape> inputs, const Exclusions& exclusions,
               const AnalyzeResult& analysis);

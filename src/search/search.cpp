@@ -51,10 +51,10 @@ constexpr double kNextToNothingDb = 0.25;
 
 class Search {
  public:
-  Search(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+  Search(const Executor& fp32, const StaticInputs& base, const Samples& samples,
          const SearchOptions& options)
       : fp32_(fp32),
-        recipe_(recipe),
+        base_(base),
         samples_(samples),
         options_(options),
         memory_(options.partial),
@@ -78,8 +78,8 @@ class Search {
   /// Returns the results so far when it is stopped.
   SearchResult run() {
     try {
-      trials_.emplace(fp32_, recipe_, samples_, trial_options_, options_.answers);
-      exclusions_.emplace(fp32_.graph(), recipe_);
+      trials_.emplace(fp32_, base_, samples_, trial_options_, options_.answers);
+      exclusions_.emplace(fp32_.graph(), base_);
       estimate();
       try_sets({NodeSet()});
       require_meaning(options_, tried_.first().trial);
@@ -147,8 +147,7 @@ class Search {
   AnalyzeResult measured_sources() {
     const Samples some = samples_.spread(result_.cost.probed);
     const StopCheck& stop = trial_options_.stop;
-    const Executor int8(
-        prepare(quantize(fp32_.graph(), recipe_.table, recipe_.options).graph, stop), stop);
+    const Executor int8(prepare(quantize(fp32_.graph(), base_).graph, stop), stop);
     AnalyzeOptions probe_options = trial_options_;
     probe_options.enough = [this] { return elapsed() >= kProbeShare * options_.budget_seconds; };
     AnalyzeResult analysis = analyze(fp32_, int8, some, probe_options);
@@ -188,7 +187,7 @@ class Search {
   /// goal, or to which more tensors add next to nothing. Where the goal is reached already, only
   /// sets that reach it at a lower cost are considered. False where there is no such set.
   bool widen(const WideCounts& counts) {
-    const Target target = chosen_target(recipe_.table, recipe_.options);
+    const Target target = chosen_target(base_.table, base_.options);
     if (!target.wide_activations || target.activations.bits != 8) return false;
     const bool was_reached = is_reached();
     std::vector<Mixture> mixtures;
@@ -370,7 +369,7 @@ class Search {
   }
 
   const Executor& fp32_;
-  const Recipe& recipe_;
+  const StaticInputs& base_;
   const Samples& samples_;
   const SearchOptions& options_;
   SearchMemory memory_;
@@ -390,11 +389,11 @@ class Search {
 
 }  // namespace
 
-SearchResult search(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+SearchResult search(const Executor& fp32, const StaticInputs& base, const Samples& samples,
                     const SearchOptions& options) {
   check(options.preprocess);
   check_options(options);
-  return Search(fp32, recipe, samples, options).run();
+  return Search(fp32, base, samples, options).run();
 }
 
 }  // namespace qtool

@@ -21,8 +21,8 @@ void check_options(const SearchOptions& options);
 
 /// A model that was tried. Its trial has no noise if the model could not be made.
 struct Tried {
-  NodeSet nodes;                  ///< nodes in FP32, in addition to the recipe's
-  std::vector<std::string> wide;  ///< tensors in 16 bits, in addition to the recipe's
+  NodeSet nodes;                  ///< nodes in FP32, in addition to the base model's
+  std::vector<std::string> wide;  ///< tensors in 16 bits, in addition to the base model's
   double cost = 0.0;              ///< the forecast cost, see Forecast::cost
   Trial trial;
   std::optional<MedianInterval> slower{};
@@ -42,7 +42,7 @@ class TriedModels {
   explicit TriedModels(const SearchOptions& options) : options_(options) {}
 
   [[nodiscard]] bool empty() const noexcept { return models_.empty(); }
-  /// The recipe's own model is added first.
+  /// The base model is added first.
   void add(Tried tried);
   void set_first_cost(double cost) { models_.front().cost = cost; }
   /// Sets how much longer an image takes than with the first model, which takes `base_seconds`.

@@ -153,21 +153,9 @@ AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const Samples&
 
 /// The inputs from which an INT8 model is made. With them, the model can be made again with a
 /// change.
-struct Recipe {
-  CalibrationTable table;
-  StaticOptions options;
-};
+StaticInputs stored_inputs(const Graph& fp32, const Graph& int8);
 
-/// Reads the recipe of an INT8 model from the model itself: the scales and zero points of its
-/// activations and weights, its corrections of biases, its target and the layers that it leaves in
-/// FP32. If qtool made the model, quantize() makes the same integers from the recipe; another tool
-/// may have placed its QDQ pairs elsewhere. Both graphs must be prepared and have names in common,
-/// see analyze(). Throws Error(kUnsupported) for a model without stored scales, with activations of
-/// 16 bits, weights whose scales do not lie along their output channels, or made with rewrites
-/// (`qtool.rewrites`). Cost: linear.
-Recipe recipe_of(const Graph& fp32, const Graph& int8);
-
-/// A change of a recipe. The comments name the program's option for each part.
+/// A change of the inputs of quantize(). The comments name the program's option for each part.
 struct Change {
   std::vector<std::string> exclude{};                  ///< nodes to leave in FP32: --exclude
   std::vector<Overrides::GivenRange> ranges{};         ///< --range
@@ -219,7 +207,7 @@ struct SuggestOptions : AnalyzeOptions {
 };
 
 struct SuggestResult {
-  /// The SQNR of the recipe's model without a change.
+  /// The SQNR of the base model without a change.
   double sqnr_db = 0.0;
   std::int64_t tried = 0;
   double least_gain_db = 0.0;
@@ -231,8 +219,8 @@ struct SuggestResult {
   std::vector<SourceTrial> by_source{};
 };
 
-/// Finds changes of a recipe that improve accuracy. Each change is tried on the images before it is
-/// returned. These changes are tried:
+/// Finds changes of the base model that improve accuracy. Each change is tried on the images before
+/// it is returned. These changes are tried:
 /// - FP32 for the nodes that must be in FP32 to remove one of the worst sources, and for several of
 ///   these sources together;
 /// - for the worst activations: 16 bits, if the target has them; the range of the values on the
@@ -244,11 +232,11 @@ struct SuggestResult {
 /// and any other one if it gains `least_gain_db` more than every smaller one that is returned. A
 /// change is smaller if it has fewer nodes in FP32 and tensors in 16 bits or, with equal numbers,
 /// fewer other options. Noise does not depend on the number of threads. Times are measured while
-/// the models take turns. `analysis` is the result of analyze() for the recipe's model; the other
+/// the models take turns. `analysis` is the result of analyze() for the base model; the other
 /// arguments are as for analyze(). A change that quantize() refuses is skipped. Throws as analyze()
 /// and quantize() do. Cost: about sources * 4 INT8 runs per image, and one FP32 run per image for
 /// every six of these.
-SuggestResult suggest(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
+SuggestResult suggest(const Executor& fp32, const StaticInputs& base, const AnalyzeResult& analysis,
                       const Samples& samples, const SuggestOptions& options);
 
 }  // namespace qtool

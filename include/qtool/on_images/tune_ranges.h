@@ -49,7 +49,7 @@ struct RangeTuning {
 /// problem is stated in Migacz, 8-bit Inference with TensorRT, GTC 2017 (fine-tuning of saturation
 /// thresholds).
 RangeTuning tune_ranges(const Executor& fp32, const CalibrationTable& table,
-                        const StaticOptions& options, const Samples& samples,
-                        const SampleRunOptions& run);
+                        const StaticOptions& options, const Learned& learned,
+                        const Samples& samples, const SampleRunOptions& run);
 
 }  // namespace qtool

@@ -44,6 +44,36 @@ std::span<const WeightMethodInfo> weight_methods() noexcept;
 /// The weight method called `name`. Throws Error(kUsage) with the nearest names.
 const WeightMethodInfo& find_weight_method(std::string_view name);
 
+/// A layer with weights on its way to integers, in src/quantize/layer.h.
+struct Layer;
+
+/// A rounding method: the integers of a layer whose scales are chosen, int8 in the shape of its
+/// weights, within the limits of its scheme. It sees the whole layer and what is known about its
+/// input. The result depends on nothing else.
+using Rounding = Tensor (*)(const Layer& layer);
+
+/// What a rounding method must know of the input of a layer. Without it the method rounds to
+/// nearest.
+enum class RoundingNeeds : std::uint8_t {
+  kNothing,
+  kMoments,  ///< the second moments of its input vectors
+  kSamples,  ///< the moments and input vectors; without vectors it makes do with the moments
+};
+
+/// A row of the list of rounding methods.
+struct RoundingInfo {
+  std::string_view name;
+  std::string_view summary;  ///< one phrase for help texts, whose subject is the name
+  RoundingNeeds needs = RoundingNeeds::kNothing;
+  Rounding round = nullptr;
+};
+
+/// Every rounding method, from the least work to the most.
+std::span<const RoundingInfo> roundings() noexcept;
+
+/// The rounding method called `name`. Throws Error(kUsage) with the nearest names.
+const RoundingInfo& find_rounding(std::string_view name);
+
 /// The role of a node in a quantized model.
 enum class NodeRole : std::uint8_t {
   kInteger,  ///< computes on integers
@@ -133,7 +163,7 @@ std::optional<QuantizeMode> find_quantize_mode(std::string_view name) noexcept;
 enum class BiasCorrection : std::uint8_t {
   kOff,
   kTable,       ///< from the channel means of the table
-  kSequential,  ///< by StaticOptions::bias_shifts, from images
+  kSequential,  ///< by Learned::bias_shifts, from images
 };
 
 /// By the name of a layer: the value to subtract from the bias of each output channel.
@@ -153,6 +183,15 @@ struct RoundedLayer {
 
 /// Layers that were rounded, by name; see round_on_images().
 using RoundedWeights = std::map<std::string, RoundedLayer, std::less<>>;
+
+/// What running the network on images found out for quantize(). These are results of earlier steps,
+/// see the room `on_images`; choices are StaticOptions.
+struct Learned {
+  /// In place of the ranges of the table, except where the user gave one; see tune_ranges().
+  TunedRanges tuned_ranges;
+  RoundedWeights rounded;  ///< instead of rounding these layers; see round_on_images()
+  BiasShifts bias_shifts;  ///< for BiasCorrection::kSequential; see sequential_bias_shifts()
+};
 
 // Keys of the metadata of an emitted model. A key is left out if it does not apply.
 
@@ -185,9 +224,8 @@ std::string table_hash(const CalibrationTable& table);
 struct QuantizeOptions {
   std::string target{kDefaultTarget};
   std::vector<std::string> exclude;  ///< see PlacementOptions::exclude
-  /// The rounding method of the weights: `nearest`, or `gptq` or `adaround`, which need `rounded`.
+  /// The rounding method of the weights. All but `nearest` need Learned::rounded.
   std::string rounding{"nearest"};
-  RoundedWeights rounded;  ///< used instead of rounding these layers
   /// Fingerprint of the model. A table must belong to this model, and the emitted model names it as
   /// its source. Without a value, the fingerprint of the given graph is used.
   std::optional<std::uint64_t> model_fingerprint;
@@ -202,9 +240,6 @@ struct StaticOptions : QuantizeOptions {
   /// are made.
   std::optional<std::vector<std::string>> rewrites;
   BiasCorrection bias_correction = BiasCorrection::kTable;
-  BiasShifts bias_shifts;  ///< for kSequential, see sequential_bias_shifts()
-  /// Ranges that replace those of the table, except ranges that the user gave.
-  TunedRanges tuned_ranges;
   /// Tensors that keep 16 bits, as names or patterns with `*` and `?`. Their two bytes go through
   /// the 8-bit kernels one after the other. See Target::wide_activations.
   std::vector<std::string> wide;
@@ -264,7 +299,15 @@ struct Quantized {
 /// fit their weight. Cost: linear in the weights. Source: ONNX operators QuantizeLinear and
 /// DequantizeLinear, opset 13; Jacob et al., arXiv 1712.05877, section 2.
 Quantized quantize(const Graph& prepared, const CalibrationTable& table,
-                   const StaticOptions& options = {});
+                   const StaticOptions& options = {}, const Learned& learned = {});
+
+/// All that quantize() makes one model from.
+struct StaticInputs {
+  CalibrationTable table;
+  StaticOptions options;
+  Learned learned{};
+};
+Quantized quantize(const Graph& prepared, const StaticInputs& inputs);
 
 /// Quantizes without a calibration table: each product measures its input while the model runs.
 /// Every Conv, Gemm and MatMul with constant weights that the target lists becomes
@@ -315,6 +358,6 @@ Target chosen_target(std::string_view name, const WeightChoices& weights);
 /// where a bias would not fit. If `options` choose other types or another method for weights than
 /// the table, the table takes over these choices, and its earlier entries are removed.
 void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
-                         CalibrationTable& table);
+                         CalibrationTable& table, const TunedRanges& tuned = {});
 
 }  // namespace qtool

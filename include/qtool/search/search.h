@@ -56,7 +56,7 @@ struct SearchCost {
 
 /// A model that was made and run on the images.
 struct SearchPoint {
-  std::vector<std::string> exclude;  ///< nodes in FP32, in addition to the recipe's
+  std::vector<std::string> exclude;  ///< nodes in FP32, in addition to the base model's
   std::vector<std::string> wide{};   ///< tensors in 16 bits, see StaticOptions::wide
   double sqnr_db = 0.0;              ///< worst output, mean over the images
   std::vector<double> output_sqnr_db;
@@ -111,7 +111,7 @@ struct SearchResult {
   std::optional<double> surest{};
   SearchCost cost;
   SearchEnd end = SearchEnd::kComplete;
-  SearchPoint int8;  ///< the recipe's own model
+  SearchPoint int8;  ///< the base model
   /// The cheapest model that reaches the goal within the limits. If none does, the model that is
   /// nearest to the goal.
   SearchPoint best;
@@ -127,7 +127,7 @@ struct SearchResult {
   double seconds = 0.0;       ///< time that the search took
 };
 
-/// Finds nodes of a recipe's model that must stay in FP32 so that it reaches a goal at little cost.
+/// Finds nodes of the base model that must stay in FP32 so that it reaches a goal at little cost.
 /// Every rounded tensor and every layer's weights are measured alone on some images (see
 /// analyze()). The search assumes that their squared errors add up. Islands, which are sets of
 /// neighbouring nodes, are moved to FP32 one after another in the order of their gain per cost.
@@ -143,7 +143,7 @@ struct SearchResult {
 /// too short to measure anything, Error(kCancelled) when it was stopped before that, and what
 /// analyze() and quantize() throw. Cost: the budget at most, or what SearchCost says. Memory: as
 /// for analyze() and suggest().
-SearchResult search(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+SearchResult search(const Executor& fp32, const StaticInputs& base, const Samples& samples,
                     const SearchOptions& options);
 
 /// How faster_only() measures.
@@ -159,25 +159,25 @@ struct FasterResult {
   int threads = 1;
   std::int64_t repeat = 0;           ///< timed runs of the last race
   std::int64_t tried = 0;            ///< sets of nodes that ran in FP32
-  std::vector<std::string> exclude;  ///< nodes to leave in FP32, in addition to the recipe's
+  std::vector<std::string> exclude;  ///< nodes to leave in FP32, in addition to the base model's
   /// Whether FP32 alone is faster than the best model with integers. Then `exclude` has all nodes.
   bool fp32_alone = false;
   double fp32_seconds = 0.0;   ///< medians of the last race
-  double int8_seconds = 0.0;   ///< the recipe's model
-  double mixed_seconds = 0.0;  ///< the fastest mixed model; if none, the recipe's model
-  MedianInterval gained;       ///< mixed minus the recipe's model, run by run
+  double int8_seconds = 0.0;   ///< the base model
+  double mixed_seconds = 0.0;  ///< the fastest mixed model; if none, the base model
+  MedianInterval gained;       ///< mixed minus the base model, run by run
   MedianInterval over_fp32;    ///< mixed minus FP32
 };
 
-/// Finds nodes of a recipe's model that take more time on integers than in FP32, with the
+/// Finds nodes of the base model that take more time on integers than in FP32, with the
 /// conversions between both included. First, single steps of both models are timed, and
 /// neighbouring layers that are faster in FP32 form islands. Then models with islands in FP32 run
 /// in turn with the model without them. An island stays in FP32 only where the interval of the time
 /// difference lies below 0. Where no difference can be measured, the nodes stay on integers. At the
-/// end the result runs in turn with the recipe's model and FP32 once more. `sample`: a tensor for
+/// end the result runs in turn with the base model and FP32 once more. `sample`: a tensor for
 /// each input. Throws Error(kUnsupported) when nothing of the model is on integers, and what
 /// quantize() and profile() throw. Cost: some seconds, and a second for each of at most 24 models.
-FasterResult faster_only(const Executor& fp32, const Recipe& recipe, std::span<const Tensor> sample,
-                         const FasterOptions& options);
+FasterResult faster_only(const Executor& fp32, const StaticInputs& base,
+                         std::span<const Tensor> sample, const FasterOptions& options);
 
 }  // namespace qtool

@@ -14,12 +14,13 @@
 
 namespace qtool {
 
-#define QTOOL_ROUNDING(name, needs) Tensor rounding_##name(const Layer&);
+#define QTOOL_ROUNDING(name, needs, summary) Tensor rounding_##name(const Layer&);
 #include "quantize/rounding/roundings.inc"
 
 std::span<const RoundingInfo> roundings() noexcept {
   static constexpr auto kRoundings = std::to_array<RoundingInfo>({
-#define QTOOL_ROUNDING(name, needs) {#name, RoundingNeeds::needs, rounding_##name},
+#define QTOOL_ROUNDING(name, needs, summary) \
+  {#name, summary, RoundingNeeds::needs, rounding_##name},
 #include "quantize/rounding/roundings.inc"
   });
   return kRoundings;
@@ -35,9 +36,9 @@ const RoundingInfo& find_rounding(std::string_view name) {
               concat("weight rounding '", name, "' is unknown", expected_text(name, names)));
 }
 
-const RoundingInfo& rounding_of(const QuantizeOptions& options) {
+const RoundingInfo& rounding_of(const QuantizeOptions& options, const RoundedWeights& rounded) {
   const RoundingInfo& rounding = find_rounding(options.rounding);
-  if (rounding.needs != RoundingNeeds::kNothing && options.rounded.empty()) {
+  if (rounding.needs != RoundingNeeds::kNothing && rounded.empty()) {
     throw Error(ErrorCode::kUsage, concat("weight rounding '", rounding.name,
                                           "' needs images, found no weights rounded on any"));
   }

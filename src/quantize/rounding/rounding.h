@@ -9,35 +9,9 @@
 
 namespace qtool {
 
-/// A rounding method. It computes the integers of a layer whose scales are already chosen: int8, in
-/// the shape of the weights, within the limits of the scheme. The result depends only on the layer
-/// and on Layer::input.
-using Rounding = Tensor (*)(const Layer& layer);
-
-/// The data about the input of a layer that a rounding method needs. Without these data it rounds
-/// to nearest.
-enum class RoundingNeeds : std::uint8_t {
-  kNothing,
-  kMoments,  ///< LayerInput::moments
-  kSamples,  ///< moments and LayerInput::samples; uses the moments alone if there are no samples
-};
-
-/// A row of the list of rounding methods.
-struct RoundingInfo {
-  std::string_view name;
-  RoundingNeeds needs = RoundingNeeds::kNothing;
-  Rounding round = nullptr;
-};
-
-/// Every rounding method, sorted by name.
-std::span<const RoundingInfo> roundings() noexcept;
-
-/// The rounding method called `name`. Throws Error(kUsage) with the nearest names.
-const RoundingInfo& find_rounding(std::string_view name);
-
-/// The rounding method of `options`. Throws Error(kUsage) as find_rounding(), and if the method
-/// needs images but `options` has no layers rounded on images.
-const RoundingInfo& rounding_of(const QuantizeOptions& options);
+/// The rounding method of `options`. Throws Error(kUsage) as find_rounding(), and when it needs
+/// images but `rounded` is empty.
+const RoundingInfo& rounding_of(const QuantizeOptions& options, const RoundedWeights& rounded);
 
 /// A hash of the data that a rounding method rounds: the weights, scales and zero points of a
 /// layer. Never 0.

@@ -5,20 +5,18 @@
 #include "qtool/compare/evaluate.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/pipeline/calibrate.h"
+#include "qtool/pipeline/make_model.h"
 #include "qtool/quantize/coverage.h"
 
 int main(int argc, char** argv) try {
   if (argc != 5) return 2;
   const qtool::Executor fp32(qtool::prepare(qtool::load_onnx(argv[1])));
   const qtool::ImageSet images = qtool::list_images(argv[3]);
-  qtool::CalibrateOptions calibrate;
+  qtool::MakeOptions make;
   qtool::EvalOptions eval;
-  eval.preprocess = qtool::load_preprocess(argv[2]);
-  calibrate.collect.preprocess = eval.preprocess;
+  make.preprocess = eval.preprocess = qtool::load_preprocess(argv[2]);
 
-  const qtool::CalibrationTable table = qtool::calibrate(fp32, images, calibrate).table;
-  qtool::Quantized model = qtool::quantize(fp32.graph(), table);
+  qtool::Quantized model = qtool::make_model(fp32, qtool::Recipe(), images, make).int8;
   qtool::save_onnx(model.graph, argv[4]);
 
   const qtool::Coverage coverage = qtool::measure_coverage(model.graph, {}, model.report);

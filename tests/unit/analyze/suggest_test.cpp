@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "compare/metrics.h"
+#include "on_images/sequential_correction.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/compare/profile.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/on_images/sequential_correction.h"
 #include "qtool/pipeline/calibrate.h"
 #include "report/suggestions.h"
 #include "support/image_folder.h"
@@ -35,26 +35,26 @@ class SuggestTest : public testing::Test {
     calibrate_options.collect.preprocess = options_.preprocess;
     calibrate_options.method = "minmax";
     CalibrationResult calibrated = calibrate(fp32_, folder_.list(), calibrate_options);
-    recipe_.table = std::move(calibrated.table);
+    base_.table = std::move(calibrated.table);
     collection_ = std::move(calibrated.collection);
   }
 
-  [[nodiscard]] Graph int8(const Recipe& recipe) const {
-    return prepare(quantize(fp32_.graph(), recipe.table, recipe.options).graph);
+  [[nodiscard]] Graph int8(const StaticInputs& base) const {
+    return prepare(quantize(fp32_.graph(), base).graph);
   }
-  [[nodiscard]] SuggestResult suggestions(const Recipe& recipe) const {
-    const Executor quantized(int8(recipe));
+  [[nodiscard]] SuggestResult suggestions(const StaticInputs& base) const {
+    const Executor quantized(int8(base));
     const AnalyzeResult analysis = analyze(fp32_, quantized, folder_.list(), options_);
-    return suggest(fp32_, recipe, analysis, folder_.list(), options_);
+    return suggest(fp32_, base, analysis, folder_.list(), options_);
   }
-  [[nodiscard]] double decibels(const Recipe& recipe) const {
-    const Executor quantized(int8(recipe));
+  [[nodiscard]] double decibels(const StaticInputs& base) const {
+    const Executor quantized(int8(base));
     EvalOptions eval;
     eval.preprocess = options_.preprocess;
     return evaluate(fp32_, &quantized, folder_.list(), eval).outputs.at(0).pooled_sqnr_db;
   }
-  ActivationEntry& entry(Recipe& recipe, const std::string& tensor) const {
-    for (ActivationEntry& one : recipe.table.activations) {
+  ActivationEntry& entry(StaticInputs& base, const std::string& tensor) const {
+    for (ActivationEntry& one : base.table.activations) {
       if (one.tensor == tensor) return one;
     }
     throw std::runtime_error(tensor);
@@ -63,19 +63,19 @@ class SuggestTest : public testing::Test {
   const ImageFolder folder_{kLayerSide, 5};
   Executor fp32_;
   SuggestOptions options_;
-  Recipe recipe_;
+  StaticInputs base_;
   Collection collection_;
 };
 
 // The options that a user pastes must give the SQNR that was promised.
 TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
-  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
-  const SuggestResult result = suggestions(recipe_);
-  EXPECT_NEAR(result.sqnr_db, decibels(recipe_), 1e-6);
+  entry(base_, "b_relu_out").affine.scale *= 20.0F;
+  const SuggestResult result = suggestions(base_);
+  EXPECT_NEAR(result.sqnr_db, decibels(base_), 1e-6);
   ASSERT_FALSE(result.suggestions.empty());
   for (const Suggestion& suggestion : result.suggestions) {
     EXPECT_GE(suggestion.gain_db, 0.5);
-    Recipe changed = recipe_;
+    StaticInputs changed = base_;
     changed.options.exclude = suggestion.change.exclude;
     changed.options.rewrites = suggestion.change.rewrites;
     changed.options.wide = suggestion.change.wide;
@@ -100,17 +100,17 @@ TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
 TEST_F(SuggestTest, TriesACorrectionOfTheBiasesOnImages) {
   // Many values are clipped, which shifts means. The channel means of the table do not tell by how
   // much.
-  entry(recipe_, "b_relu_out").affine.scale *= 0.5F;
+  entry(base_, "b_relu_out").affine.scale *= 0.5F;
   options_.sources = 0;  // no other change that may gain more is tried
   options_.correction = {folder_.list(), options_.preprocess, {"--images", "some photos"}};
-  const SuggestResult result = suggestions(recipe_);
+  const SuggestResult result = suggestions(base_);
   const auto found =
       std::find_if(result.suggestions.begin(), result.suggestions.end(),
                    [](const Suggestion& s) { return !s.change.corrected_on.empty(); });
   ASSERT_NE(found, result.suggestions.end());
   EXPECT_THAT(line_of(options_of(found->change)),
               testing::HasSubstr("--bias-correction sequential --images 'some photos'"));
-  Recipe changed = recipe_;
+  StaticInputs changed = base_;
   changed.options.rewrites = found->change.rewrites;
   if (!found->change.weight_method.empty()) {
     changed.options.types.weight_method = found->change.weight_method;
@@ -118,15 +118,16 @@ TEST_F(SuggestTest, TriesACorrectionOfTheBiasesOnImages) {
   changed.options.bias_correction = BiasCorrection::kSequential;
   CollectOptions collect;
   collect.preprocess = options_.preprocess;
-  changed.options.bias_shifts =
-      sequential_bias_shifts(fp32_, changed.table, changed.options, folder_.list(), collect).shifts;
+  changed.learned.bias_shifts =
+      sequential_bias_shifts(fp32_, changed.table, changed.options, {}, folder_.list(), collect)
+          .shifts;
   EXPECT_NEAR(found->sqnr_db, decibels(changed), 1e-6);
 }
 
 // The best of the changes that cost no time is suggested, even if it gains little more than a
 // smaller change.
 TEST_F(SuggestTest, SaysTheBestOfWhatCostsNoTime) {
-  for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 0.7F;
+  for (ActivationEntry& one : base_.table.activations) one.affine.scale *= 0.7F;
   options_.correction = {folder_.list(), options_.preprocess, {"--images", "photos"}};
   options_.most = 1000;
   const auto best_free = [](const SuggestResult& result) {
@@ -138,10 +139,10 @@ TEST_F(SuggestTest, SaysTheBestOfWhatCostsNoTime) {
     return best;
   };
   options_.least_gain_db = 1e-9;  // suggests each change that gains more than a smaller one
-  const double most = best_free(suggestions(recipe_));
+  const double most = best_free(suggestions(base_));
   options_.least_gain_db = 0.5;
   ASSERT_GT(most, 0.5);
-  EXPECT_DOUBLE_EQ(best_free(suggestions(recipe_)), most);
+  EXPECT_DOUBLE_EQ(best_free(suggestions(base_)), most);
 }
 
 // For the worst source the result has the gain of every change, even of changes that are not worth
@@ -149,13 +150,13 @@ TEST_F(SuggestTest, SaysTheBestOfWhatCostsNoTime) {
 TEST_F(SuggestTest, TriesEveryChangeOfTheWorstSource) {
   CalibrateOptions calibrate_options;
   calibrate_options.collect.preprocess = options_.preprocess;
-  calibrate_options.target = recipe_.options.target = "qtool";  // this target has 16 bits
+  calibrate_options.target = base_.options.target = "qtool";  // this target has 16 bits
   CalibrationResult calibrated = calibrate(fp32_, folder_.list(), calibrate_options);
-  recipe_.table = std::move(calibrated.table);
+  base_.table = std::move(calibrated.table);
   collection_ = std::move(calibrated.collection);
-  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
+  entry(base_, "b_relu_out").affine.scale *= 20.0F;
   options_.statistics = &collection_;
-  const SuggestResult result = suggestions(recipe_);
+  const SuggestResult result = suggestions(base_);
   std::vector<std::string> tried;
   for (const SourceTrial& trial : result.by_source) {
     if (trial.source != "b_relu_out") continue;
@@ -172,41 +173,41 @@ TEST_F(SuggestTest, TriesEveryChangeOfTheWorstSource) {
 }
 
 TEST_F(SuggestTest, NamesTheRangeThatTheImagesHave) {
-  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
-  const SuggestResult result = suggestions(recipe_);
+  entry(base_, "b_relu_out").affine.scale *= 20.0F;
+  const SuggestResult result = suggestions(base_);
   const auto given = std::find_if(
       result.suggestions.begin(), result.suggestions.end(),
       [](const Suggestion& s) { return s.change.ranges.size() == 1 && s.change.exclude.empty(); });
   ASSERT_NE(given, result.suggestions.end());
   const Overrides::GivenRange& range = given->change.ranges[0];
   EXPECT_EQ(range.tensor, "b_relu_out");
-  EXPECT_EQ(range.range, entry(recipe_, "b_relu_out").range);  // minmax's range on these images
+  EXPECT_EQ(range.range, entry(base_, "b_relu_out").range);  // minmax's range on these images
   EXPECT_GT(given->gain_db, 10.0);
 }
 
 // If another tool renamed the nodes, every layer would look excluded.
 TEST_F(SuggestTest, RefusesAModelWithOtherNodeNames) {
   onnx::ModelProto model;
-  ASSERT_TRUE(model.ParseFromString(save_onnx_bytes(int8(recipe_))));
+  ASSERT_TRUE(model.ParseFromString(save_onnx_bytes(int8(base_))));
   for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) {
     node.set_name("other_" + node.name());
   }
   const Graph renamed = load_onnx_bytes(model.SerializeAsString(), "", "renamed");
-  EXPECT_THROW(recipe_of(fp32_.graph(), prepare(renamed)), Error);
+  EXPECT_THROW(stored_inputs(fp32_.graph(), prepare(renamed)), Error);
 }
 
 TEST_F(SuggestTest, SaysThatNothingBringsAnything) {
   options_.least_gain_db = 100.0;
-  const SuggestResult result = suggestions(recipe_);
+  const SuggestResult result = suggestions(base_);
   EXPECT_GT(result.tried, 5);
   EXPECT_TRUE(result.suggestions.empty());
   EXPECT_THAT(text_of(result), testing::HasSubstr("none brings 100.0 dB"));
 }
 
 TEST_F(SuggestTest, TriesOtherMethodsWhereThereAreStatistics) {
-  for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 8.0F;
+  for (ActivationEntry& one : base_.table.activations) one.affine.scale *= 8.0F;
   options_.statistics = &collection_;
-  const SuggestResult result = suggestions(recipe_);
+  const SuggestResult result = suggestions(base_);
   const bool any = std::any_of(result.suggestions.begin(), result.suggestions.end(),
                                [](const Suggestion& s) { return !s.change.method.empty(); });
   EXPECT_TRUE(any);
@@ -214,8 +215,8 @@ TEST_F(SuggestTest, TriesOtherMethodsWhereThereAreStatistics) {
 
 // A larger change that gains little more than a smaller one is left out.
 TEST_F(SuggestTest, LeavesOutWhatASmallerChangeBringsToo) {
-  for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 20.0F;
-  const SuggestResult result = suggestions(recipe_);
+  for (ActivationEntry& one : base_.table.activations) one.affine.scale *= 20.0F;
+  const SuggestResult result = suggestions(base_);
   ASSERT_GE(result.suggestions.size(), 2U);
   for (std::size_t i = 1; i < result.suggestions.size(); ++i) {
     const Suggestion& smaller = result.suggestions[i];
@@ -226,11 +227,11 @@ TEST_F(SuggestTest, LeavesOutWhatASmallerChangeBringsToo) {
 }
 
 TEST_F(SuggestTest, DoesNotDependOnThreads) {
-  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
+  entry(base_, "b_relu_out").affine.scale *= 20.0F;
   options_.threads = 1;
-  const SuggestResult one = suggestions(recipe_);
+  const SuggestResult one = suggestions(base_);
   options_.threads = 3;
-  const SuggestResult three = suggestions(recipe_);
+  const SuggestResult three = suggestions(base_);
   ASSERT_EQ(one.suggestions.size(), three.suggestions.size());
   for (std::size_t i = 0; i < one.suggestions.size(); ++i) {
     EXPECT_EQ(one.suggestions[i].change, three.suggestions[i].change);
@@ -238,29 +239,29 @@ TEST_F(SuggestTest, DoesNotDependOnThreads) {
   }
 }
 
-// The recipe of a model makes the same integers, scales and biases again.
+// The inputs read from a model make the same integers, scales and biases again.
 TEST_F(SuggestTest, MakesTheSameModelAgainFromWhatItSays) {
   struct Case {
     std::string what;
-    Recipe recipe;
+    StaticInputs base;
   };
-  std::vector<Case> cases(6, {"as it is", recipe_});
+  std::vector<Case> cases(6, {"as it is", base_});
   cases[1].what = "a layer in FP32";
-  cases[1].recipe.options.exclude = {"b"};
+  cases[1].base.options.exclude = {"b"};
   cases[2].what = "one scale for all weights of a layer";
-  cases[2].recipe.options.types.weight_granularity = Granularity::kPerTensor;
+  cases[2].base.options.types.weight_granularity = Granularity::kPerTensor;
   cases[3].what = "signed activations";
-  cases[3].recipe.options.types.activation_dtype = DType::kInt8;
+  cases[3].base.options.types.activation_dtype = DType::kInt8;
   cases[4].what = "six bits";
-  cases[4].recipe.options.types.activation_bits = 6;
+  cases[4].base.options.types.activation_bits = 6;
   cases[5].what = "another target";
-  cases[5].recipe.options.target = "qtool";
+  cases[5].base.options.target = "qtool";
   for (const Case& one : cases) {
     SCOPED_TRACE(one.what);
-    const Graph made = int8(one.recipe);
-    const Recipe told = recipe_of(fp32_.graph(), made);
-    EXPECT_EQ(told.options.target, one.recipe.options.target);
-    EXPECT_NEAR(decibels(told), decibels(one.recipe), 1e-6);
+    const Graph made = int8(one.base);
+    const StaticInputs told = stored_inputs(fp32_.graph(), made);
+    EXPECT_EQ(told.options.target, one.base.options.target);
+    EXPECT_NEAR(decibels(told), decibels(one.base), 1e-6);
     const Graph again = int8(told);
     for (const NodeId id : made.nodes()) {
       for (const ValueId input : made.node(id).inputs) {
@@ -277,7 +278,7 @@ TEST_F(SuggestTest, MakesTheSameModelAgainFromWhatItSays) {
 TEST_F(SuggestTest, RefusesModelsThatDoNotSayTheirScales) {
   const auto refusal = [&](const Graph& graph) {
     try {
-      static_cast<void>(recipe_of(fp32_.graph(), graph));
+      static_cast<void>(stored_inputs(fp32_.graph(), graph));
       return std::string("accepted");
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
@@ -286,7 +287,7 @@ TEST_F(SuggestTest, RefusesModelsThatDoNotSayTheirScales) {
   };
   EXPECT_THAT(refusal(prepare(quantize(fp32_.graph(), WeightOnlyOptions()).graph)),
               testing::HasSubstr("no activations with stored scales"));
-  Graph rewritten = int8(recipe_);
+  Graph rewritten = int8(base_);
   rewritten.info.metadata[std::string(kRewritesKey)] = "equalize";
   EXPECT_THAT(refusal(rewritten), testing::HasSubstr("equalize"));
 }

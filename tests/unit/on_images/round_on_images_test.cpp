@@ -1,4 +1,4 @@
-#include "qtool/on_images/round_on_images.h"
+#include "on_images/round_on_images.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -71,16 +71,17 @@ class RoundOnImages : public testing::Test {
   [[nodiscard]] RoundedWeights rounded(int threads, std::int64_t max_memory) const {
     CollectOptions collect = collect_;
     collect.threads = threads;
-    return round_on_images(fp32_, table_, options_, folder_.list(), collect, {max_memory}).weights;
+    return round_on_images(fp32_, table_, options_, {}, folder_.list(), collect, {max_memory})
+        .weights;
   }
   [[nodiscard]] static std::vector<std::int8_t> integers_of(const RoundedWeights& weights,
                                                             const std::string& layer) {
     const auto values = weights.at(layer).integers->values<std::int8_t>();
     return {values.begin(), values.end()};
   }
-  [[nodiscard]] std::string refusal(const StaticOptions& options, ErrorCode code) const {
+  [[nodiscard]] std::string refusal(ErrorCode code) const {
     try {
-      static_cast<void>(quantize(fp32_.graph(), table_, options));
+      static_cast<void>(quantize(fp32_.graph(), table_, options_, learned_));
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), code);
       return error.what();
@@ -93,6 +94,7 @@ class RoundOnImages : public testing::Test {
   CollectOptions collect_;
   CalibrationTable table_;
   StaticOptions options_;
+  Learned learned_;
 };
 
 TEST_F(RoundOnImages, DependsNeitherOnThreadsNorOnMemory) {
@@ -130,7 +132,7 @@ TEST_F(RoundOnImages, WithoutTimeLeavesLayersToGptq) {
   RoundOnImagesOptions limits;
   limits.out_of_time = [] { return true; };
   const RoundedWeights late =
-      round_on_images(fp32_, table_, options_, folder_.list(), collect_, limits).weights;
+      round_on_images(fp32_, table_, options_, {}, folder_.list(), collect_, limits).weights;
   for (const auto& [layer, weights] : by_moments) {
     EXPECT_EQ(integers_of(late, layer), integers_of(by_moments, layer)) << layer;
   }
@@ -149,9 +151,9 @@ TEST_F(RoundOnImages, GoesOnFromPartialResults) {
   stopped.progress = [](std::int64_t done, std::int64_t) {
     return done > 5 ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
   };
-  EXPECT_THROW(
-      static_cast<void>(round_on_images(fp32_, table_, options_, folder_.list(), stopped, limits)),
-      Error);
+  EXPECT_THROW(static_cast<void>(
+                   round_on_images(fp32_, table_, options_, {}, folder_.list(), stopped, limits)),
+               Error);
   EXPECT_EQ(results.size(), 1);
   // A finished layer is not rounded again. To see that, one of its kept integers is changed.
   const std::string known = results.find("stem").value();
@@ -160,40 +162,40 @@ TEST_F(RoundOnImages, GoesOnFromPartialResults) {
   results.keep("stem", marked);
   results.keep("deep", "too short");
   RoundedWeights resumed =
-      round_on_images(fp32_, table_, options_, folder_.list(), collect_, limits).weights;
+      round_on_images(fp32_, table_, options_, {}, folder_.list(), collect_, limits).weights;
   EXPECT_EQ(integers_of(resumed, "stem").back(), marked.back());
   EXPECT_EQ(integers_of(resumed, "deep"), integers_of(whole, "deep"));
   EXPECT_EQ(integers_of(resumed, "last"), integers_of(whole, "last"));
   results.keep("stem", known);
-  resumed = round_on_images(fp32_, table_, options_, folder_.list(), collect_, limits).weights;
+  resumed = round_on_images(fp32_, table_, options_, {}, folder_.list(), collect_, limits).weights;
   EXPECT_EQ(integers_of(resumed, "stem"), integers_of(whole, "stem"));
   // Kept integers beyond the limits of 4 bits are not used.
   marked.back() = 100;
   results.keep("stem", marked);
-  resumed = round_on_images(fp32_, table_, options_, folder_.list(), collect_, limits).weights;
+  resumed = round_on_images(fp32_, table_, options_, {}, folder_.list(), collect_, limits).weights;
   EXPECT_EQ(integers_of(resumed, "stem"), integers_of(whole, "stem"));
   results.remove();
 }
 
 TEST_F(RoundOnImages, LeavesOutWhatDoesNotFit) {
-  options_.rounded = rounded(1, 27 * 27 * 4 - 1);
-  EXPECT_THAT(options_.rounded, testing::Not(testing::Contains(testing::Key("stem"))));
-  const Quantized quantized = quantize(fp32_.graph(), table_, options_);
+  learned_.rounded = rounded(1, 27 * 27 * 4 - 1);
+  EXPECT_THAT(learned_.rounded, testing::Not(testing::Contains(testing::Key("stem"))));
+  const Quantized quantized = quantize(fp32_.graph(), table_, options_, learned_);
   EXPECT_THAT(quantized.report.nearest_layers, testing::ElementsAre("stem"));
   EXPECT_EQ(quantized.graph.info.metadata.at(std::string(kRoundingKey)), "gptq");
 }
 
 TEST_F(RoundOnImages, GivesTheIntegersOfTheModel) {
-  options_.rounded = rounded(2, 1 << 20);
-  const Graph graph = quantize(fp32_.graph(), table_, options_).graph;
+  learned_.rounded = rounded(2, 1 << 20);
+  const Graph graph = quantize(fp32_.graph(), table_, options_, learned_).graph;
   std::size_t found = 0;
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
-    if (!options_.rounded.contains(node.name)) continue;
+    if (!learned_.rounded.contains(node.name)) continue;
     const Node& stored = graph.node(graph.value(node.inputs[1]).producer);
     const auto integers = graph.value(stored.inputs[0]).constant->values<std::int8_t>();
     EXPECT_EQ(std::vector<std::int8_t>(integers.begin(), integers.end()),
-              integers_of(options_.rounded, node.name));
+              integers_of(learned_.rounded, node.name));
     ++found;
   }
   EXPECT_EQ(found, 3U);
@@ -202,15 +204,16 @@ TEST_F(RoundOnImages, GivesTheIntegersOfTheModel) {
 // A search excludes other nodes than the rounding did. Equalization may then choose other factors,
 // and the integers of the old weights would be wrong for the new weights.
 TEST_F(RoundOnImages, IsNotUsedForOtherWeights) {
-  options_.rounded = rounded(2, 1 << 20);
-  EXPECT_THAT(quantize(fp32_.graph(), table_, options_).report.nearest_layers, testing::IsEmpty());
+  learned_.rounded = rounded(2, 1 << 20);
+  EXPECT_THAT(quantize(fp32_.graph(), table_, options_, learned_).report.nearest_layers,
+              testing::IsEmpty());
   Graph other = fp32_.graph();
   const ValueId weights = other.node(node_named(other, "stem")).inputs[1];
   Tensor doubled = other.value(weights).constant->clone();
   for (float& value : doubled.values<float>()) value *= 2.0F;
   other.set_constant(weights, std::make_shared<const Tensor>(std::move(doubled)));
   options_.model_fingerprint = table_.model_fingerprint;
-  EXPECT_THAT(quantize(other, table_, options_).report.nearest_layers,
+  EXPECT_THAT(quantize(other, table_, options_, learned_).report.nearest_layers,
               testing::ElementsAre("stem"));
 }
 
@@ -219,19 +222,19 @@ TEST_F(RoundOnImages, ReachesTargetsThatStoreReals) {
   options_.target = "tensorrt";
   options_.types = {};
   table_.types = {};
-  options_.rounded = rounded(2, 1 << 20);
-  ASSERT_THAT(options_.rounded, testing::Contains(testing::Key("deep")));
-  const Graph graph = quantize(fp32_.graph(), table_, options_).graph;
+  learned_.rounded = rounded(2, 1 << 20);
+  ASSERT_THAT(learned_.rounded, testing::Contains(testing::Key("deep")));
+  const Graph graph = quantize(fp32_.graph(), table_, options_, learned_).graph;
   std::size_t found = 0;
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
-    if (!options_.rounded.contains(node.name)) continue;
+    if (!learned_.rounded.contains(node.name)) continue;
     const Node& back = graph.node(graph.value(node.inputs[1]).producer);
     const Node& there = graph.node(graph.value(back.inputs[0]).producer);
     ASSERT_EQ(there.op_type, "QuantizeLinear");
     const auto reals = graph.value(there.inputs[0]).constant->values<float>();
     const auto scales = graph.value(there.inputs[1]).constant->values<float>();
-    const std::vector<std::int8_t> integers = integers_of(options_.rounded, node.name);
+    const std::vector<std::int8_t> integers = integers_of(learned_.rounded, node.name);
     const bool is_product = node.op_type == "MatMul";  // channels last
     for (std::size_t i = 0; i < integers.size(); ++i) {
       const std::size_t channel =
@@ -240,7 +243,7 @@ TEST_F(RoundOnImages, ReachesTargetsThatStoreReals) {
     }
     ++found;
   }
-  EXPECT_EQ(found, options_.rounded.size());
+  EXPECT_EQ(found, learned_.rounded.size());
 }
 
 // Without channel means the mean error is not corrected, so it must count in the rounding.
@@ -255,15 +258,15 @@ TEST_F(RoundOnImages, CountsTheMeanWhereTheTableHasNone) {
 }
 
 TEST_F(RoundOnImages, IsRefusedWhereNothingFits) {
-  EXPECT_THAT(refusal(options_, ErrorCode::kUsage),
+  EXPECT_THAT(refusal(ErrorCode::kUsage),
               testing::HasSubstr("'gptq' needs images, found no weights rounded on any"));
-  options_.rounded["stem"].integers =
+  learned_.rounded["stem"].integers =
       std::make_shared<const Tensor>(Tensor::of<std::int8_t>(Shape{2}, {1, 2}));
-  EXPECT_THAT(refusal(options_, ErrorCode::kInvalidArgument),
+  EXPECT_THAT(refusal(ErrorCode::kInvalidArgument),
               testing::HasSubstr("rounded weights of 'stem': found int8 of shape [2], expected "));
-  options_.rounded["stem"].integers = std::make_shared<const Tensor>(
+  learned_.rounded["stem"].integers = std::make_shared<const Tensor>(
       Tensor::of<std::int8_t>(Shape{8, 3, 3, 3}, std::vector<std::int8_t>(216, 100)));
-  EXPECT_THAT(refusal(options_, ErrorCode::kInvalidArgument),
+  EXPECT_THAT(refusal(ErrorCode::kInvalidArgument),
               testing::HasSubstr("within the limits of its bits"));
 }
 

@@ -1,4 +1,4 @@
-#include "qtool/on_images/sequential_correction.h"
+#include "on_images/sequential_correction.h"
 
 #include <gmock/gmock.h>
 
@@ -73,7 +73,7 @@ class SequentialCorrectionTest : public testing::Test {
 
   [[nodiscard]] ImageSet images() const { return folder_.list(); }
   [[nodiscard]] BiasShifts shifts() const {
-    return sequential_bias_shifts(executor_, table_, options_, images(), collect_).shifts;
+    return sequential_bias_shifts(executor_, table_, options_, {}, images(), collect_).shifts;
   }
   /// The values of `tensor` on all images, [image][channel][pixel].
   [[nodiscard]] std::vector<float> values_of(const Graph& graph, const std::string& tensor) const {
@@ -110,7 +110,7 @@ class SequentialCorrectionTest : public testing::Test {
     return largest;
   }
   [[nodiscard]] Graph quantized(const StaticOptions& options) {
-    Quantized quantized = quantize(executor_.graph(), table_, options);
+    Quantized quantized = quantize(executor_.graph(), table_, options, learned_);
     report_ = std::move(quantized.report);
     return std::move(quantized.graph);
   }
@@ -120,6 +120,7 @@ class SequentialCorrectionTest : public testing::Test {
   CollectOptions collect_;
   CalibrationTable table_;
   StaticOptions options_;
+  Learned learned_;
   QuantizeReport report_;
 };
 
@@ -127,7 +128,7 @@ TEST_F(SequentialCorrectionTest, BringsTheMeanOfEveryLayerToThatOfFp32WhereItsAc
   StaticOptions off = options_;
   off.bias_correction = BiasCorrection::kOff;
   const Graph before = quantized(off);
-  options_.bias_shifts = shifts();
+  learned_.bias_shifts = shifts();
   const Graph after = quantized(options_);
   constexpr float kEverything = -std::numeric_limits<float>::infinity();
   const std::map<std::string, float> layers = {
@@ -178,7 +179,7 @@ TEST_F(SequentialCorrectionTest, NotesTheImagesThatItLeavesOut) {
   with_bad.entries.insert(with_bad.entries.begin() + 2, {folder_.path() / "cut.ppm", -1});
   collect_.threads = 3;
   const ShiftsOnImages found =
-      sequential_bias_shifts(executor_, table_, options_, with_bad, collect_);
+      sequential_bias_shifts(executor_, table_, options_, {}, with_bad, collect_);
   ASSERT_THAT(found.bad, testing::SizeIs(1));
   EXPECT_EQ(found.bad.front().path.filename(), "cut.ppm");
   EXPECT_EQ(found.shifts, of_good);
@@ -237,7 +238,7 @@ TEST_F(SequentialCorrectionTest, StopsWhenAsked) {
 }
 
 TEST_F(SequentialCorrectionTest, RefusesShiftsOfAnotherLayer) {
-  options_.bias_shifts["left"] = {1.0};
+  learned_.bias_shifts["left"] = {1.0};
   EXPECT_THROW(static_cast<void>(quantized(options_)), Error);
 }
 

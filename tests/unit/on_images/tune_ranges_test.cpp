@@ -61,14 +61,14 @@ struct Tuned {
   }
   [[nodiscard]] RangeTuning tune(int threads = 1) {
     run.threads = threads;
-    return tune_ranges(fp32, table, options, folder.list(), run);
+    return tune_ranges(fp32, table, options, {}, folder.list(), run);
   }
 
   const ImageFolder folder{kTunedSide, 6};
   Executor fp32;
   CalibrationTable table;
   StaticOptions options;
-  AnalyzeOptions run;
+  SampleRunOptions run;
 };
 
 TEST(TuneRanges, CutsOffWhatNobodyReads) {
@@ -82,8 +82,9 @@ TEST(TuneRanges, CutsOffWhatNobodyReads) {
   EXPECT_NEAR(after.min, 0.5F * before.min, -0.02F * before.min);
   // Half the range gives half the step, which lowers the noise of this tensor by six decibels.
   EXPECT_GT(result.after_db, result.before_db + 3.0);
-  tuned.options.tuned_ranges = result.ranges;
-  const Quantized quantized = quantize(tuned.fp32.graph(), tuned.table, tuned.options);
+  Learned learned;
+  learned.tuned_ranges = result.ranges;
+  const Quantized quantized = quantize(tuned.fp32.graph(), tuned.table, tuned.options, learned);
   EXPECT_EQ(quantized.report.tuned_ranges, std::ssize(result.ranges));
   EXPECT_EQ(quantized.graph.info.metadata.at("qtool.tuned_ranges"),
             std::to_string(result.ranges.size()));
@@ -106,8 +107,9 @@ TEST(TuneRanges, LeavesWhatTheUserGave) {
   EXPECT_TRUE(result.ranges.empty());
   EXPECT_EQ(result.after_db, result.before_db);
   // quantize() does not replace the user's range by a tuned one either.
-  tuned.options.tuned_ranges["loud_out"] = {-1.0F, 1.0F};
-  const Quantized quantized = quantize(tuned.fp32.graph(), tuned.table, tuned.options);
+  Learned learned;
+  learned.tuned_ranges["loud_out"] = {-1.0F, 1.0F};
+  const Quantized quantized = quantize(tuned.fp32.graph(), tuned.table, tuned.options, learned);
   EXPECT_EQ(quantized.report.tuned_ranges, 0);
   EXPECT_FALSE(quantized.graph.info.metadata.contains("qtool.tuned_ranges"));
 }
@@ -118,14 +120,15 @@ TEST(TuneRanges, GivesTheOperandsOfAConcatOneRange) {
   ASSERT_EQ(result.ranges.contains("loud_out"), result.ranges.contains("other_out"));
   ASSERT_TRUE(result.ranges.contains("loud_out"));
   EXPECT_EQ(result.ranges.at("loud_out"), result.ranges.at("other_out"));
-  tuned.options.tuned_ranges = result.ranges;
-  const Quantized quantized = quantize(tuned.fp32.graph(), tuned.table, tuned.options);
+  Learned learned;
+  learned.tuned_ranges = result.ranges;
+  const Quantized quantized = quantize(tuned.fp32.graph(), tuned.table, tuned.options, learned);
   EXPECT_TRUE(quantized.report.unequal_concats.empty());
 }
 
 TEST(TuneRanges, TakesASingleImage) {
   Tuned tuned(loud_channel(false));
-  const RangeTuning result = tune_ranges(tuned.fp32, tuned.table, tuned.options,
+  const RangeTuning result = tune_ranges(tuned.fp32, tuned.table, tuned.options, {},
                                          Samples(tuned.folder.list()).spread(1), tuned.run);
   EXPECT_TRUE(result.ranges.contains("loud_out"));
 }

@@ -36,18 +36,18 @@ Graph six_convolutions() {
   return std::move(net.graph);
 }
 
-Recipe recipe_of(const Graph& graph) {
-  Recipe recipe;
-  recipe.table.model_fingerprint = fingerprint(graph);
-  recipe.table.method = "minmax";
+StaticInputs inputs_of(const Graph& graph) {
+  StaticInputs base;
+  base.table.model_fingerprint = fingerprint(graph);
+  base.table.method = "minmax";
   for (const char* name : {"x", "r1_out", "r2_out", "r3_out", "r4_out", "r5_out", "r6_out"}) {
     ActivationEntry entry;
     entry.tensor = name;
     entry.range = {0.0F, 2.0F};
     entry.affine = choose_affine(entry.range, find_target("cpu").activations);
-    recipe.table.activations.push_back(std::move(entry));
+    base.table.activations.push_back(std::move(entry));
   }
-  return recipe;
+  return base;
 }
 
 /// The seconds of a step. On integers, the convolutions in `slow` take 10 and all others 2. In FP32
@@ -92,7 +92,7 @@ struct Rule {
 FasterResult choose(const Rule& rule) {
   const Executor fp32(six_convolutions());
   const Shape shape{1, 2, 4, 4};
-  return faster_only(fp32, recipe_of(fp32.graph()), {&shape, 1}, {}, rule.timer());
+  return faster_only(fp32, inputs_of(fp32.graph()), {&shape, 1}, {}, rule.timer());
 }
 
 /// The convolutions among the excluded nodes.
@@ -157,10 +157,10 @@ TEST(FasterOnly, SaysWhereFp32AloneIsFastest) {
 TEST(FasterOnly, NeedsSomethingOnIntegers) {
   const Executor fp32(six_convolutions());
   const Shape shape{1, 2, 4, 4};
-  Recipe recipe = recipe_of(fp32.graph());
-  recipe.options.exclude = {"*"};
+  StaticInputs base = inputs_of(fp32.graph());
+  base.options.exclude = {"*"};
   try {
-    static_cast<void>(faster_only(fp32, recipe, {&shape, 1}, {}, Rule().timer()));
+    static_cast<void>(faster_only(fp32, base, {&shape, 1}, {}, Rule().timer()));
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
@@ -179,7 +179,7 @@ TEST(FasterOnly, RunsByTheClock) {
     ++calls;
     return ProgressAnswer::kContinue;
   };
-  const FasterResult result = faster_only(fp32, recipe_of(fp32.graph()), {&image, 1}, options);
+  const FasterResult result = faster_only(fp32, inputs_of(fp32.graph()), {&image, 1}, options);
   EXPECT_EQ(result.repeat, 15);
   EXPECT_GT(result.int8_seconds, 0.0);
   EXPECT_GT(calls, 0);
@@ -187,9 +187,9 @@ TEST(FasterOnly, RunsByTheClock) {
 
 TEST(Crossings, NameTheNodesBetweenWhichTheyStand) {
   const Graph graph = six_convolutions();
-  Recipe recipe = recipe_of(graph);
-  recipe.options.exclude = {"c3", "r3"};
-  const Executor int8(quantize(graph, recipe.table, recipe.options).graph);
+  StaticInputs base = inputs_of(graph);
+  base.options.exclude = {"c3", "r3"};
+  const Executor int8(quantize(graph, base).graph);
   const auto plan = int8.compile({{"x", Shape{1, 2, 4, 4}}});
   std::vector<std::pair<std::string, std::vector<std::string>>> found;
   for (const Crossing& crossing : crossings_of(plan->steps(), int8.graph())) {

@@ -38,17 +38,17 @@ class SearchTest : public testing::Test {
     CalibrateOptions calibrate_options;
     calibrate_options.collect.preprocess = options_.preprocess;
     calibrate_options.method = "minmax";
-    recipe_.table = calibrate(fp32_, folder_.list(), calibrate_options).table;
+    base_.table = calibrate(fp32_, folder_.list(), calibrate_options).table;
   }
 
   void plant(const std::string& tensor, float factor) {
-    for (ActivationEntry& one : recipe_.table.activations) {
+    for (ActivationEntry& one : base_.table.activations) {
       if (one.tensor == tensor) one.affine.scale *= factor;
     }
   }
   [[nodiscard]] SearchResult find(SearchGoal goal) {
     options_.goal = goal;
-    return search(fp32_, recipe_, folder_.list(), options_);
+    return search(fp32_, base_, folder_.list(), options_);
   }
   [[nodiscard]] SearchResult find_sqnr(double db) { return find({SearchGoal::Kind::kSqnr, db}); }
 
@@ -59,7 +59,7 @@ class SearchTest : public testing::Test {
   };
   [[nodiscard]] Judged judged(const std::vector<std::string>& exclude,
                               const std::vector<std::string>& wide = {}) const {
-    Recipe changed = recipe_;
+    StaticInputs changed = base_;
     changed.options.exclude = exclude;
     changed.options.wide = wide;
     Quantized made = quantize(fp32_.graph(), changed.table, changed.options);
@@ -75,7 +75,7 @@ class SearchTest : public testing::Test {
   const ImageFolder folder_{kLayerSide, 5};
   Executor fp32_;
   SearchOptions options_;
-  Recipe recipe_;
+  StaticInputs base_;
 };
 
 // The only problem is one tensor with a scale that is far too large. Its producer or its consumer
@@ -95,7 +95,7 @@ TEST_F(SearchTest, FindsAPlantedBadTensor) {
 
 // If the target supports it, such a tensor keeps 16 bits, and all multiplications stay on integers.
 TEST_F(SearchTest, WidensAPlantedBadTensor) {
-  recipe_.options.target = "qtool";
+  base_.options.target = "qtool";
   const double healthy = judged({}).sqnr_db;
   plant("b_relu_out", 40.0F);
   const SearchResult result = find_sqnr(healthy - 1.0);
@@ -110,7 +110,7 @@ TEST_F(SearchTest, WidensAPlantedBadTensor) {
 // If neither one wide tensor nor nodes in FP32 reach the goal, several wide tensors are tried. Each
 // reported model has been run.
 TEST_F(SearchTest, MixesWideTensorsWithNodesInFp32) {
-  recipe_.options.target = "qtool";
+  base_.options.target = "qtool";
   plant("b_relu_out", 40.0F);
   options_.least_integer_share = 0.9;  // no layer may be in FP32
   const SearchResult result = find_sqnr(150.0);
@@ -186,9 +186,9 @@ TEST_F(SearchTest, ReachesAnAgreementOfMasks) {
   EXPECT_LT(*result.int8.agreement, 0.97);
   EXPECT_GE(result.best.agreement.value_or(0.0), 0.97);
   for (const SearchPoint* point : {&result.int8, &result.best}) {
-    StaticOptions quantize_options = recipe_.options;
+    StaticOptions quantize_options = base_.options;
     quantize_options.exclude = point->exclude;
-    const Executor int8(prepare(quantize(fp32_.graph(), recipe_.table, quantize_options).graph));
+    const Executor int8(prepare(quantize(fp32_.graph(), base_.table, quantize_options).graph));
     EvalOptions eval;
     eval.preprocess = options_.preprocess;
     eval.answers = options_.answers;
@@ -227,7 +227,7 @@ TEST(AgreementOf, CountsBoxesLostAndBoxesAdded) {
 // A rewritten network has other ranges than the FP32 model; the reported figures must still be
 // right.
 TEST_F(SearchTest, SearchesARewrittenModel) {
-  recipe_.options.rewrites = {"equalize"};
+  base_.options.rewrites = {"equalize"};
   plant("b_relu_out", 20.0F);
   const double start = judged({}).sqnr_db;
   const SearchResult result = find_sqnr(start + 3.0);

@@ -36,7 +36,7 @@
 #include "report/summary.h"
 #include "signals.h"
 #include "table_file.h"
-#include "table_recipe.h"
+#include "table_inputs.h"
 #include "terminal.h"
 
 namespace qtool::tool {
@@ -61,11 +61,11 @@ struct AnalyzeCommand {
 // changes that are tried.
 constexpr std::int64_t kMostToCorrect = 16;
 
-/// The subject of the analysis: the models, the recipe to make the INT8 model again, and the
+/// The subject of the analysis: the models, the inputs to make the INT8 model again, and the
 /// statistics and preprocessing that belong to them.
 struct Subject {
   Models models;
-  std::optional<Recipe> recipe;  // none if the INT8 model does not show it
+  std::optional<StaticInputs> base;  // none if the INT8 model does not show it
   std::optional<Collection> statistics;
   std::optional<StoredPreprocess> preprocess;
 };
@@ -87,21 +87,18 @@ Subject subject_of_table(const AnalyzeCommand& options) {
   Subject subject;
   Model& fp32 = subject.models.fp32;
   fp32 = open_model(options.model);
-  const Graph& prepared = fp32.executor->graph();
-  StaticOptions quantize_options;
-  quantize_options.target = options.target;
-  quantize_options.threads = options.run.threads;
-  TableRecipe made =
-      recipe_of_table(fp32, options.table, options.overrides.read(), std::move(quantize_options));
-  Recipe& recipe = made.recipe;
+  Recipe recipe;
+  recipe.target = options.target;
+  recipe.overrides = options.overrides.read();
+  TableInputs made = inputs_of_table(fp32, options.table, recipe, options.run.threads);
   subject.preprocess = std::move(made.preprocess);
   Model int8;
   int8.path = options.table;
-  int8.loaded = quantize(prepared, recipe.table, recipe.options).graph;
+  int8.loaded = quantize(fp32.executor->graph(), made.inputs).graph;
   int8.executor = std::make_unique<Executor>(prepare(int8.loaded, interrupted), interrupted);
   subject.models.int8 = std::move(int8);
   subject.statistics = statistics_of(options.table);
-  subject.recipe = std::move(recipe);
+  subject.base = std::move(made.inputs);
   return subject;
 }
 
@@ -111,8 +108,8 @@ Subject subject_of_model(const AnalyzeCommand& options) {
   subject.preprocess = stored_preprocess_of(subject.models);
   if (options.suggest == 0) return subject;
   try {
-    subject.recipe =
-        recipe_of(subject.models.fp32.executor->graph(), subject.models.int8->executor->graph());
+    subject.base = stored_inputs(subject.models.fp32.executor->graph(),
+                                 subject.models.int8->executor->graph());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnsupported) throw;
     warning(concat("no changes are tried: ", error.what()));
@@ -148,7 +145,7 @@ std::optional<CorrectionImages> correction_of(const AnalyzeCommand& options, con
 std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const Subject& subject,
                                             const AnalyzeResult& analysis, const Samples& samples,
                                             const AnalyzeOptions& analyze_options) {
-  if (!subject.recipe || options.suggest == 0) return std::nullopt;
+  if (!subject.base || options.suggest == 0) return std::nullopt;
   ProgressDisplay progress("try changes", "runs", options.run.progress_style(), FinalLine::kNone);
   SuggestOptions suggest_options;
   static_cast<AnalyzeOptions&>(suggest_options) = analyze_options;
@@ -157,7 +154,7 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   suggest_options.statistics = subject.statistics ? &*subject.statistics : nullptr;
   suggest_options.correction = correction_of(options, subject, samples);
   try {
-    return suggest(*subject.models.fp32.executor, *subject.recipe, analysis, samples,
+    return suggest(*subject.models.fp32.executor, *subject.base, analysis, samples,
                    suggest_options);
   } catch (const Error& error) {
     // quantize() may be unable to make the model of another tool for any of its targets.

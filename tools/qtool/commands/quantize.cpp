@@ -181,9 +181,13 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
   if (mode == QuantizeMode::kStatic && options.table.empty()) {
     options.table = find_table(options.model, options.target);
   }
-  options.accuracy.apply(command, options.images.given(), options.rewrites);
-  if (mode != QuantizeMode::kStatic &&
-      options.accuracy.bias_correction() == BiasCorrection::kSequential) {
+  Recipe recipe;
+  recipe.target = options.target;
+  recipe.types = options.types.choices();
+  recipe.rewrites = options.rewrites.names();
+  recipe.form = find_model_form(options.form).value();
+  options.accuracy.apply(command, options.images.given(), recipe);
+  if (mode != QuantizeMode::kStatic && recipe.bias_correction == BiasCorrection::kSequential) {
     throw Error(ErrorCode::kUsage,
                 concat("--bias-correction sequential has no effect with --mode ", options.mode));
   }
@@ -210,7 +214,7 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
                 concat("--dynamic-lstm: model '", options.model, "' has no LSTM"));
   }
   std::optional<CalibrationTable> table = read_table(options, command, fp32, prepared);
-  const Overrides overrides = options.overrides.read();
+  recipe.overrides = options.overrides.read();
   std::optional<Samples> samples;
   Preprocess of_images;
   if (options.images.given() || options.faster.given()) {
@@ -221,45 +225,34 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
     samples = options.images.list(fp32.executor->graph());
     if (samples->are_images()) of_images = preprocess_of(named, table ? &*table : nullptr, fp32);
   }
-  QuantizeOptions common;
-  common.target = options.target;
-  common.exclude = overrides.exclude;
-  common.threads = options.run.threads;
-  common.model_fingerprint = fingerprint(fp32.loaded);
-  common.version = QTOOL_VERSION;
+  StaticOptions choices = static_options(recipe);
+  choices.threads = options.run.threads;
+  choices.model_fingerprint = fingerprint(fp32.loaded);
+  choices.version = QTOOL_VERSION;
   Quantized int8 = [&] {
     if (mode != QuantizeMode::kStatic) {
-      const bool corrects = table && options.accuracy.bias_correction() != BiasCorrection::kOff;
+      const bool corrects = table && recipe.bias_correction != BiasCorrection::kOff;
       return quantize_without_ranges(
-          mode, common, options.types.choices(), overrides,
+          mode, choices, recipe.types, recipe.overrides,
           options.dynamic_lstm ? DynamicLstm::kMicrosoft : DynamicLstm::kStandard,
           corrects ? &*table : nullptr, prepared);
     }
-    StaticOptions quantize_options{common,
-                                   options.types.choices(),
-                                   options.rewrites.names(),
-                                   options.accuracy.bias_correction(),
-                                   {},
-                                   {},
-                                   overrides.wide,
-                                   find_model_form(options.form).value()};
     const std::string hash = table_hash(*table);
-    apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
-                    *table);
+    StaticInputs inputs{*std::move(table), choices};
+    apply_overrides(recipe.overrides, chosen_target(inputs.table, choices).activations, nullptr,
+                    inputs.table);
     if (options.faster.given()) {
       // This comes before anything is learned from images, because that does not affect the speed.
-      summary.faster =
-          options.faster.measure(fp32, {*table, quantize_options}, samples ? &*samples : nullptr,
-                                 of_images, options.images.policy(), options.run);
-      quantize_options.exclude.insert(quantize_options.exclude.end(),
-                                      summary.faster->exclude.begin(),
-                                      summary.faster->exclude.end());
+      summary.faster = options.faster.measure(fp32, inputs, samples ? &*samples : nullptr,
+                                              of_images, options.images.policy(), options.run);
+      std::vector<std::string>& exclude = inputs.options.exclude;
+      exclude.insert(exclude.end(), summary.faster->exclude.begin(), summary.faster->exclude.end());
     }
     if (samples) {
-      options.accuracy.measure(fp32, *table, *samples, of_images, options.images.policy(),
-                               options.run, quantize_options);
+      options.accuracy.learn(fp32, recipe, *samples, of_images, options.images.policy(),
+                             options.run, inputs);
     }
-    Quantized made = quantize(prepared, *table, quantize_options);
+    Quantized made = quantize(prepared, inputs);
     // The hash of the table as in its file, without the overrides.
     made.graph.info.metadata[std::string(kTableHashKey)] = hash;
     return made;

@@ -31,7 +31,7 @@
 #include "qtool/samples/content_hash.h"
 #include "report/search.h"
 #include "signals.h"
-#include "table_recipe.h"
+#include "table_inputs.h"
 #include "terminal.h"
 
 namespace qtool::tool {
@@ -176,29 +176,28 @@ void run_search(SearchCommand& options, const Command& command) {
   }
   search_options.answers = options.outputs.read();
   options.preprocess.read();
-  options.accuracy.apply(command, options.images.given(), options.rewrites);
+  Recipe recipe;
+  recipe.target = options.target;
+  recipe.types = options.types.choices();
+  recipe.rewrites = options.rewrites.names();
+  options.accuracy.apply(command, options.images.given(), recipe);
   declare_output(options.output);
   options.resume.declare();
   // The overrides are written to JSON and read again here, so that the written file gives exactly
   // the models that were searched, whatever the order of its entries.
-  Overrides overrides = read_overrides(to_json_text(options.overrides.read()));
+  recipe.overrides = read_overrides(to_json_text(options.overrides.read()));
   Model fp32 = open_model(options.model);
-  require_room(overrides, fp32.executor->graph());
+  require_room(recipe.overrides, fp32.executor->graph());
   const Samples samples = options.images.list(fp32.executor->graph());
   require_labels(options, samples);
   TypeOptions::require_effect(command, fp32.executor->graph(), options.model);
-  StaticOptions quantize_options;
-  quantize_options.target = options.target;
-  quantize_options.types = options.types.choices();
-  quantize_options.rewrites = options.rewrites.names();
-  quantize_options.threads = options.run.threads;
-  TableRecipe made = recipe_of_table(fp32, options.table, overrides, std::move(quantize_options));
+  TableInputs made = inputs_of_table(fp32, options.table, recipe, options.run.threads);
   const std::optional<SourcedPreprocess> preprocess =
       options.preprocess.choose_for(options.images, made.preprocess, fp32.loaded);
   if (preprocess) search_options.preprocess = preprocess->preprocess;
   search_options.bad_images = options.images.policy();
-  options.accuracy.measure(fp32, made.recipe.table, samples, search_options.preprocess,
-                           search_options.bad_images, options.run, made.recipe.options);
+  options.accuracy.learn(fp32, recipe, samples, search_options.preprocess,
+                         search_options.bad_images, options.run, made.inputs);
   const std::unique_ptr<PartialResults> partial =
       options.resume.open(options.resume.given() ? key_of(command, fp32, samples) : 0);
   search_options.partial = partial.get();
@@ -223,9 +222,10 @@ void run_search(SearchCommand& options, const Command& command) {
                              to_fixed(search_options.budget_seconds, 1), " s the best is ",
                              text_of(point, search_options.goal)));
     };
-    return search(*fp32.executor, made.recipe, samples, search_options);
+    return search(*fp32.executor, made.inputs, samples, search_options);
   }();
   if (partial) result.end == SearchEnd::kComplete ? partial->remove() : partial->save();
+  Overrides& overrides = recipe.overrides;
   overrides.exclude.insert(overrides.exclude.end(), result.best.exclude.begin(),
                            result.best.exclude.end());
   overrides.wide.insert(overrides.wide.end(), result.best.wide.begin(), result.best.wide.end());

@@ -1,101 +1,161 @@
 #include "options/accuracy.h"
 
-#include <chrono>
+#include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/hash.h"
 #include "base/text.h"
 #include "console.h"
 #include "program/checks.h"
 #include "progress.h"
 #include "qtool/base/error.h"
-#include "qtool/calib/format.h"
-#include "qtool/image/preprocess.h"
-#include "qtool/on_images/round_on_images.h"
-#include "qtool/on_images/sequential_correction.h"
-#include "qtool/on_images/tune_ranges.h"
-#include "qtool/pipeline/calibrate.h"
-#include "qtool/samples/content_hash.h"
+#include "qtool/pipeline/make_model.h"
 #include "signals.h"
 
 namespace qtool::tool {
 namespace {
 
-// A hash of everything that the integers of rounded layers depend on, except their weights and
-// scales. Each partial result identifies these itself.
-std::uint64_t work_key(const CalibrationTable& table, const Samples& samples,
-                       const Preprocess& preprocess, const StaticOptions& chosen) {
-  std::string text =
-      concat(to_hex(chosen.model_fingerprint.value_or(0)), " ", chosen.target, " ", chosen.rounding,
-             " ", to_hex(content_hash_of(samples)), " ", to_json_text(preprocess), " ",
-             static_cast<int>(chosen.bias_correction), "\n", write_table(table));
-  for (const std::string& name : chosen.exclude) text += concat("\n", name);
-  for (const std::string& name : chosen.rewrites.value_or(std::vector<std::string>{"table's"})) {
-    text += concat("\n", name);
-  }
-  for (const auto& [tensor, range] : chosen.tuned_ranges) {
-    text += concat("\n", tensor, " ", range.min, " ", range.max);
-  }
-  return hash_bytes(text);
+// A learning step as the command line and the progress call it.
+struct LearningStep {
+  std::string_view name;    // RecipeStep::name
+  std::string_view option;  // that asks for it
+  std::string task;
+  std::string more_items;  // that its progress counts besides the samples
+};
+
+const LearningStep& learning_step(std::string_view name) {
+  static const std::vector<LearningStep> all = {
+      {"tune_ranges", "--tune-ranges", "tune ranges", ""},
+      {"round_weights", "--weight-rounding", "round weights", " and layers"},
+      {"correct_biases", "--bias-correction", "correct biases", ""}};
+  return *std::ranges::find(all, name, &LearningStep::name);
 }
 
-// Adds an option whose value is one of `words`.
-void word(Command& command, const char* name, std::string& value, const char* help,
+bool learns(const Recipe& recipe, std::string_view step) {
+  return std::ranges::any_of(learning_steps(recipe),
+                             [&](const RecipeStep& row) { return row.name == step; });
+}
+
+Recipe of_effort(const EffortInfo& effort) {
+  Recipe recipe;
+  recipe.effort = effort.effort;
+  return recipe;
+}
+
+// The options that an effort stands for: `--equalize table --weight-rounding gptq`.
+std::string options_of(const EffortInfo& effort) {
+  return concat(effort.equalizes ? "--equalize table " : "", "--weight-rounding ", effort.rounding,
+                effort.tunes_ranges ? " --tune-ranges" : "",
+                effort.has_budget ? " within --budget" : "");
+}
+
+// An option that is one of these words.
+void word(Command& command, const char* name, std::string& value, const std::string& help,
           std::vector<std::string> words) {
   command.option(name, value, help).placeholder("HOW").show_default().one_of(std::move(words));
 }
 
-}  // namespace
-
-void add_effort(Command& command, std::string& effort) {
-  word(command, "--effort", effort,
-       "How much to do for accuracy\n"
-       "fast needs the table alone; balanced also runs --images: it stands for --equalize table "
-       "--weight-rounding gptq, of which one that is given wins.",
-       {"fast", "balanced"});
+std::vector<std::string> roundings_on_samples() {
+  std::vector<std::string> names;
+  for (const RoundingInfo& row : roundings()) {
+    if (row.needs != RoundingNeeds::kNothing) names.emplace_back(row.name);
+  }
+  return names;
 }
 
-/// The time since measure() began, compared with --budget if there is one.
-class AccuracyOptions::Clock {
- public:
-  explicit Clock(std::optional<double> budget) : budget_(budget) {}
-
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+void add_weight_rounding(Command& command, std::string& value) {
+  std::vector<std::string> names;
+  std::string help;
+  for (const RoundingInfo& row : roundings()) {
+    help += concat(help.empty() ? "" : "; ", row.name, " ", row.summary);
+    names.emplace_back(row.name);
   }
-  /// Whether this share of the budget is spent.
-  [[nodiscard]] bool is_over(double share) const {
-    return budget_ && seconds() >= share * *budget_;
-  }
+  word(command, "--weight-rounding", value, concat("How weights become integers\n", help, "."),
+       std::move(names));
+}
 
- private:
-  std::optional<double> budget_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
+void print_tuning(const LearnReport& report, std::string_view noun) {
+  if (report.tuning_ran_out_of_time) {
+    note("tuned ranges: half of --budget was too little, the table's stay");
+    return;
+  }
+  const RangeTuning& tuned = report.tuning.value();
+  const std::string_view kept = tuned.refused          ? ", too little: the table's stay"
+                                : tuned.ranges.empty() ? ": the table's stay"
+                                                       : "";
+  note(concat("tuned ranges: ", tuned.ranges.size(), " changed, ", tuned.tried, " tried; ",
+              to_fixed(tuned.before_db, 2), " -> ", to_fixed(tuned.after_db, 2), " dB on ", noun,
+              "s kept aside", kept));
+}
+
+// What a step found that the user should know.
+void print_step(const RecipeStep& step, const LearnReport& report, std::string_view noun) {
+  if (step.name == "tune_ranges") print_tuning(report, noun);
+  if (step.name == "round_weights" && report.nothing_was_rounded) {
+    warning(
+        "--weight-rounding: no layer is such that it can be rounded on images within "
+        "--max-memory; all are rounded to nearest");
+  }
+}
+
+double seconds_of(const LearnReport& report, std::string_view step) {
+  for (const LearnReport::Took& took : report.took) {
+    if (took.step == step) return took.seconds;
+  }
+  return 0.0;
+}
+
+}  // namespace
+
+void add_effort(Command& command, std::string& effort, Efforts offered) {
+  std::vector<std::string> names;
+  std::string help;
+  for (const EffortInfo& row : efforts()) {
+    if (row.has_budget && offered == Efforts::kWithoutBudget) continue;
+    const bool runs = !learning_steps(of_effort(row)).empty();
+    if (!runs) {
+      help += concat(row.name, " needs the table alone; ");
+    } else if (names.size() < 2) {
+      help += concat(row.name, " also runs --images: it stands for ", options_of(row));
+    } else {
+      help += concat("; ", row.name, " for ", options_of(row));
+    }
+    names.emplace_back(row.name);
+  }
+  const std::string_view wins = names.size() > 2 ? ". Of these one that is given wins."
+                                                 : ", of which one that is given wins.";
+  word(command, "--effort", effort, concat("How much to do for accuracy\n", help, wins),
+       std::move(names));
+}
 
 void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
-  if (use == AccuracyUse::kSearch) add_effort(command, effort_);
-  if (use == AccuracyUse::kQuantize) {
-    word(command, "--effort", effort_,
-         "How much to do for accuracy\n"
-         "fast needs the table alone; balanced also runs --images: it stands for --equalize table "
-         "--weight-rounding gptq; best for --equalize table --weight-rounding adaround "
-         "--tune-ranges within --budget. Of these one that is given wins.",
-         {"fast", "balanced", "best"});
+  const bool quantizes = use == AccuracyUse::kQuantize;
+  const std::vector<std::string> on_samples = roundings_on_samples();
+  std::vector<std::string> with_images;
+  std::vector<std::string> with_budget;
+  for (const EffortInfo& row : efforts()) {
+    if (row.has_budget && !quantizes) continue;
+    if (row.has_budget) with_budget.emplace_back(row.name);
+    if (!learning_steps(of_effort(row)).empty()) with_images.emplace_back(row.name);
+  }
+  const Company by_effort = {"--effort", with_images};
+  const Company by_rounding = {"--weight-rounding", on_samples};
+  add_effort(command, effort_, quantizes ? Efforts::kAll : Efforts::kWithoutBudget);
+  if (quantizes) {
     command
         .option("--budget", budget_,
-                "Time for --effort best: 90s, 5m, 1h\n"
-                "Half of it at most goes to the ranges. Layers for which none is left are "
-                "rounded by gptq.")
+                concat("Time for --effort ", with_budget.front(),
+                       ": 90s, 5m, 1h\n"
+                       "Half of it at most goes to the ranges. Layers for which none is left are "
+                       "rounded by gptq."))
         .placeholder("TIME")
         .check(time_span())
         .show_default();
-    command.goes_with("--budget", {{"--effort", {"best"}}});
+    command.goes_with("--budget", {{"--effort", with_budget}});
     resume_.add_to(command);
-    command.goes_with("--resume", {{"--effort", {"balanced", "best"}},
-                                   {"--weight-rounding", {"gptq", "adaround"}}});
+    command.goes_with("--resume", {by_effort, by_rounding});
     word(command, "--bias-correction", bias_correction_,
          "Take back what quantizing adds to mean outputs\n"
          "table takes back what the weights add, from the table's channel means, in every mode "
@@ -107,12 +167,7 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
                "Make ranges narrower or wider by what that does to the outputs\n"
                "Half of --images tune, the other half judge. Only for images like those that the "
                "network will meet.");
-  word(command, "--weight-rounding", weight_rounding_,
-       "How weights become integers\n"
-       "nearest rounds each alone; gptq lets the later weights of a channel make up for the errors "
-       "of the earlier ones, as far as --images show that they can; adaround then moves single "
-       "ones by what that does behind the activation, which takes longer.",
-       {"nearest", "gptq", "adaround"});
+  add_weight_rounding(command, weight_rounding_);
   command
       .option("--max-memory", max_memory_,
               "Mebibytes for what --weight-rounding learns about the layers' inputs\n"
@@ -120,12 +175,8 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
       .placeholder("MIB")
       .check(whole_number(1, 1 << 20))
       .show_default();
-  std::vector<std::string> efforts = {"balanced"};
-  if (use == AccuracyUse::kQuantize) efforts.emplace_back("best");
-  const Company by_effort = {"--effort", std::move(efforts)};
-  const Company by_rounding = {"--weight-rounding", {"gptq", "adaround"}};
   command.goes_with("--max-memory", {by_effort, by_rounding});
-  if (use == AccuracyUse::kSearch) return;
+  if (!quantizes) return;
   for (const char* option : {"--images", "--inputs"}) {
     command.goes_with(option, {by_effort,
                                {"--tune-ranges", {}},
@@ -136,129 +187,77 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
   }
 }
 
-void AccuracyOptions::apply(const Command& command, bool has_samples, RewriteOptions& rewrites) {
-  const auto require_images = [&](std::string_view option) {
-    if (!has_samples) {
-      throw Error(ErrorCode::kUsage, concat(option, " needs --images or --inputs"));
-    }
-  };
-  const bool given = command.given("--weight-rounding");
-  if (effort_ != "fast") {
-    rewrites.equalize_by_default();
-    if (!given) weight_rounding_ = effort_ == "best" ? "adaround" : "gptq";
-  }
-  const std::string effort = concat("--effort ", effort_);
-  if (tune_ranges_) require_images("--tune-ranges");
-  if (effort_ == "best") {
-    require_images(effort);
-    tune_ranges_ = true;
-  }
-  // The rules of the options accept these options beside --effort, even if --weight-rounding
-  // nearest is given. So the case is refused here. The --resume of search is exempt, because it
-  // keeps more than rounded weights.
+void AccuracyOptions::apply(const Command& command, bool has_samples, Recipe& recipe) const {
+  recipe.effort = find_effort(effort_).effort;
+  recipe.tune_ranges = tune_ranges_;
+  if (command.given("--weight-rounding")) recipe.rounding = weight_rounding_;
+  recipe.bias_correction = bias_correction_ == "sequential" ? BiasCorrection::kSequential
+                           : bias_correction_ == "off"      ? BiasCorrection::kOff
+                                                            : BiasCorrection::kTable;
+  recipe.max_memory = max_memory_ << 20;
+  recipe.budget_seconds = seconds_of_time(budget_);
+  // The options' rules take --effort for company enough, whatever is given beside it. The --resume
+  // of search keeps more than rounded weights.
   for (const char* option : {"--max-memory", "--resume"}) {
-    if (weight_rounding_ != "nearest" || !command.given(option)) continue;
+    if (learns(recipe, "round_weights") || !command.given(option)) continue;
     if (option == std::string_view("--resume") && !resume_.given()) continue;
-    throw Error(ErrorCode::kUsage,
-                concat(option,
-                       " has no effect with --weight-rounding nearest; it goes with "
-                       "--weight-rounding gptq or adaround"));
+    std::string names;
+    for (const std::string& name : roundings_on_samples()) {
+      names += concat(names.empty() ? "" : " or ", name);
+    }
+    throw Error(ErrorCode::kUsage, concat(option, " has no effect with --weight-rounding ",
+                                          resolved(recipe).rounding.value(),
+                                          "; it goes with --weight-rounding ", names));
   }
   resume_.declare();
-  if (weight_rounding_ != "nearest") {
-    require_images(given ? concat("--weight-rounding ", weight_rounding_) : effort);
-  }
-  if (bias_correction_ == "sequential") require_images("--bias-correction sequential");
-}
-
-BiasCorrection AccuracyOptions::bias_correction() const {
-  if (bias_correction_ == "sequential") return BiasCorrection::kSequential;
-  return bias_correction_ == "off" ? BiasCorrection::kOff : BiasCorrection::kTable;
-}
-
-void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
-                              const Samples& samples, const Preprocess& preprocess,
-                              BadImages policy, const RunOptions& run, StaticOptions& chosen) {
-  const Clock clock(effort_ == "best" ? std::optional(seconds_of_time(budget_)) : std::nullopt);
-  CollectOptions collect;
-  collect.preprocess = preprocess;
-  collect.bad_images = policy;
-  collect.threads = run.threads;
-  const std::string items = concat(samples.noun(), "s");
-  if (tune_ranges_) tune(fp32, table, samples, collect, run, clock, chosen);
-  const double tuned = clock.seconds();
-  if (weight_rounding_ != "nearest") round(fp32, table, samples, collect, run, clock, chosen);
-  if (effort_ == "best") {
-    note(concat("--effort best: ", to_fixed(tuned, 1), " s for the ranges, ",
-                to_fixed(clock.seconds() - tuned, 1), " s for the weights, of ", budget_));
-  }
-  if (chosen.bias_correction == BiasCorrection::kSequential) {
-    ProgressDisplay progress("correct biases", items, run.progress_style());
-    collect.progress = progress.callback();
-    ShiftsOnImages measured =
-        sequential_bias_shifts(*fp32.executor, table, chosen, samples, collect);
-    if (weight_rounding_ == "nearest") warn_of(measured.bad);  // else round() reported them
-    chosen.bias_shifts = std::move(measured.shifts);
+  if (has_samples) return;
+  for (const RecipeStep& step : learning_steps(recipe)) {
+    const std::string option(learning_step(step.name).option);
+    const Option& given = command.find(option);
+    std::string asked = concat("--effort ", effort_);
+    if (command.given(option)) {
+      asked = given.is_flag() ? option : concat(option, " ", given.value());
+    }
+    throw Error(ErrorCode::kUsage, concat(asked, " needs --images or --inputs"));
   }
 }
 
-void AccuracyOptions::round(const Model& fp32, const CalibrationTable& table,
-                            const Samples& samples, CollectOptions collect, const RunOptions& run,
-                            const Clock& clock, StaticOptions& chosen) {
-  ProgressDisplay progress("round weights", concat(samples.noun(), "s and layers"),
-                           run.progress_style());
-  collect.progress = progress.callback();
-  chosen.rounding = weight_rounding_;
+void AccuracyOptions::learn(const Model& fp32, const Recipe& recipe, const Samples& samples,
+                            const Preprocess& preprocess, BadImages policy, const RunOptions& run,
+                            StaticInputs& inputs) {
+  const std::string_view noun = samples.noun();
+  std::optional<ProgressDisplay> progress;  // of the step that runs
+  MakeOptions options;
+  options.preprocess = preprocess;
+  options.bad_images = policy;
+  options.threads = run.threads;
+  options.stop = interrupted;
+  options.begin = [&](const RecipeStep& step) {
+    const LearningStep& row = learning_step(step.name);
+    progress.emplace(row.task, concat(noun, "s", row.more_items), run.progress_style());
+    return progress->callback();
+  };
+  options.end = [&](const RecipeStep& step, const LearnReport& report) {
+    progress.reset();
+    print_step(step, report, noun);
+  };
   if (resume_.given()) {
-    results_ = resume_.open(work_key(table, samples, collect.preprocess, chosen));
+    options.resume = [&](std::uint64_t key) {
+      results_ = resume_.open(key);
+      return results_.get();
+    };
   }
-  RoundOnImagesOptions options;
-  options.max_memory = max_memory_ << 20;
-  options.resume = results_.get();
-  options.out_of_time = [&] { return clock.is_over(1.0); };
-  RoundedOnImages rounded =
-      round_on_images(*fp32.executor, table, chosen, samples, collect, options);
-  warn_of(rounded.bad);
-  chosen.rounded = std::move(rounded.weights);
-  if (!chosen.rounded.empty()) return;
-  warning(
-      "--weight-rounding: no layer is such that it can be rounded on images within "
-      "--max-memory; all are rounded to nearest");
-  chosen.rounding = "nearest";
+  const LearnReport report = qtool::learn(*fp32.executor, recipe, samples, options, inputs);
+  warn_of(report.bad);
+  if (info_of(recipe.effort).has_budget) {
+    note(concat("--effort ", effort_, ": ", to_fixed(seconds_of(report, "tune_ranges"), 1),
+                " s for the ranges, ", to_fixed(seconds_of(report, "round_weights"), 1),
+                " s for the weights, of ", budget_));
+  }
 }
 
 void AccuracyOptions::finish() {
   if (results_ != nullptr) results_->remove();
-}
-
-void AccuracyOptions::tune(const Model& fp32, const CalibrationTable& table, const Samples& samples,
-                           const CollectOptions& collect, const RunOptions& run, const Clock& clock,
-                           StaticOptions& chosen) const {
-  constexpr double kShare = 0.5;  // of the budget
-  AnalyzeOptions options;
-  options.preprocess = collect.preprocess;
-  options.bad_images = collect.bad_images;
-  options.threads = collect.threads;
-  options.stop = [&] { return interrupted() || clock.is_over(kShare); };
-  ProgressDisplay progress("tune ranges", concat(samples.noun(), "s"), run.progress_style());
-  options.progress = progress.callback();
-  RangeTuning tuned;
-  try {
-    tuned = tune_ranges(*fp32.executor, table, chosen, samples, options);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kCancelled || interrupted()) throw;
-    note("tuned ranges: half of --budget was too little, the table's stay");
-    return;
-  }
-  // Later steps read all images and report the bad ones.
-  if (weight_rounding_ == "nearest" && bias_correction_ != "sequential") warn_of(tuned.bad);
-  const std::string_view kept = tuned.refused          ? ", too little: the table's stay"
-                                : tuned.ranges.empty() ? ": the table's stay"
-                                                       : "";
-  note(concat("tuned ranges: ", tuned.ranges.size(), " changed, ", tuned.tried, " tried; ",
-              to_fixed(tuned.before_db, 2), " -> ", to_fixed(tuned.after_db, 2), " dB on ",
-              samples.noun(), "s kept aside", kept));
-  chosen.tuned_ranges = std::move(tuned.ranges);
 }
 
 }  // namespace qtool::tool

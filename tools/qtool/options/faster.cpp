@@ -21,7 +21,7 @@ void FasterOnlyOptions::add_to(Command& command) {
   }
 }
 
-FasterResult FasterOnlyOptions::measure(const Model& fp32, const Recipe& recipe,
+FasterResult FasterOnlyOptions::measure(const Model& fp32, const StaticInputs& inputs,
                                         const Samples* samples, const Preprocess& preprocess,
                                         BadImages policy, const RunOptions& run) const {
   const Graph& graph = fp32.executor->graph();
@@ -32,7 +32,7 @@ FasterResult FasterOnlyOptions::measure(const Model& fp32, const Recipe& recipe,
   options.threads = run.threads;
   options.progress = progress.callback();
   options.stop = interrupted;
-  return faster_only(*fp32.executor, recipe, sample, options);
+  return faster_only(*fp32.executor, inputs, sample, options);
 }
 
 }  // namespace qtool::tool

@@ -16,9 +16,9 @@ class FasterOnlyOptions {
   void add_to(Command& command);
   [[nodiscard]] bool given() const { return faster_only_; }
 
-  /// Measures the models that `recipe` can give, on the first of the samples. Without samples, it
+  /// Measures the models that `inputs` can give, on the first of the samples. Without samples, it
   /// measures them on noise, with the shapes that the model declares or the options give.
-  [[nodiscard]] FasterResult measure(const Model& fp32, const Recipe& recipe,
+  [[nodiscard]] FasterResult measure(const Model& fp32, const StaticInputs& inputs,
                                      const Samples* samples, const Preprocess& preprocess,
                                      BadImages policy, const RunOptions& run) const;
 

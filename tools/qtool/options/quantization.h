@@ -41,9 +41,7 @@ class RewriteOptions {
  public:
   /// `fallback`: the default, as text for the description of the flag.
   void add_to(Command& command, const std::string& fallback);
-  /// Equalizes unless the flag is given.
-  void equalize_by_default() { equalize_ = equalize_.empty() ? "table" : equalize_; }
-  /// The rewrites that the flag asks for; nothing without the flag.
+  /// The rewrites that the flag asks for; nothing without it.
   [[nodiscard]] std::optional<std::vector<std::string>> names() const;
 
  private:

@@ -1,4 +1,4 @@
-// Reads the recipe of an INT8 model.
+// Reads the inputs of quantize() from an INT8 model.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -139,7 +139,7 @@ std::shared_ptr<const Tensor> stored_integers(const Graph& int8, const Node& lay
   return int8.value(stored.inputs[0]).constant;
 }
 
-void add_layers(const Graph& fp32, const Graph& int8, Recipe& recipe) {
+void add_layers(const Graph& fp32, const Graph& int8, StaticInputs& base) {
   const bool is_rounded_on_images = int8.info.metadata.contains(std::string(kRoundingKey));
   std::unordered_map<std::string_view, NodeId> counterparts;
   for (const NodeId id : int8.nodes()) counterparts.emplace(name_of(int8, id), id);
@@ -158,32 +158,31 @@ void add_layers(const Graph& fp32, const Graph& int8, Recipe& recipe) {
                                fp32.value(ports->weight).constant->shape(), ports->axis);
     }
     if (!affines) {
-      recipe.options.exclude.push_back(name);
+      base.options.exclude.push_back(name);
       continue;
     }
-    if (is_rounded_on_images) recipe.options.rounded[name] = {stored_integers(int8, *counterpart)};
+    if (is_rounded_on_images) base.learned.rounded[name] = {stored_integers(int8, *counterpart)};
     any_per_channel = any_per_channel || affines->axis >= 0;
     any_zero_points = any_zero_points || !affines->zero_points.empty();
     WeightEntry entry;
     entry.tensor = fp32.value(ports->weight).name;
     entry.consumer = name;
     entry.affines = *std::move(affines);
-    recipe.table.weights.push_back(std::move(entry));
+    base.table.weights.push_back(std::move(entry));
     if (!counterpart->has_input(2)) continue;
     const std::shared_ptr<const Tensor> bias = reals_of(int8, counterpart->inputs[2]);
     if (bias == nullptr) continue;
     std::vector<double> shift = bias_shift(fp32, *ports, *bias);
-    if (!shift.empty()) recipe.options.bias_shifts.emplace(name, std::move(shift));
+    if (!shift.empty()) base.learned.bias_shifts.emplace(name, std::move(shift));
   }
-  recipe.table.types.weight_granularity =
+  base.table.types.weight_granularity =
       any_per_channel ? Granularity::kPerChannel : Granularity::kPerTensor;
-  recipe.table.types.weight_symmetry =
-      any_zero_points ? Symmetry::kAsymmetric : Symmetry::kSymmetric;
+  base.table.types.weight_symmetry = any_zero_points ? Symmetry::kAsymmetric : Symmetry::kSymmetric;
 }
 
 }  // namespace
 
-Recipe recipe_of(const Graph& fp32, const Graph& emitted) {
+StaticInputs stored_inputs(const Graph& fp32, const Graph& emitted) {
   const auto& metadata = emitted.info.metadata;
   if (const auto rewrites = metadata.find(std::string(kRewritesKey));
       rewrites != metadata.end() && !rewrites->second.empty()) {
@@ -191,17 +190,17 @@ Recipe recipe_of(const Graph& fp32, const Graph& emitted) {
                   "); the table that it was made of tells more, see --table"));
   }
   if (metadata.contains(std::string(kWideKey))) refuse("it keeps 16 bits of some tensors");
-  Recipe recipe;
+  StaticInputs base;
   if (const auto target = metadata.find(std::string(kTargetKey)); target != metadata.end()) {
     const bool known = std::any_of(targets().begin(), targets().end(),
                                    [&](const Target& row) { return row.name == target->second; });
-    if (known) recipe.options.target = target->second;
+    if (known) base.options.target = target->second;
   }
   const QuantizedParts parts = quantized_parts(fp32, emitted);
-  add_activations(parts.activations, recipe.table);
-  recipe.options.bias_correction = BiasCorrection::kSequential;
-  add_layers(fp32, with_integer_weights(emitted), recipe);
-  return recipe;
+  add_activations(parts.activations, base.table);
+  base.options.bias_correction = BiasCorrection::kSequential;
+  add_layers(fp32, with_integer_weights(emitted), base);
+  return base;
 }
 
 }  // namespace qtool

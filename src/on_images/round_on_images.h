@@ -28,7 +28,7 @@ struct RoundOnImagesOptions {
 
 /// The result of round_on_images().
 struct RoundedOnImages {
-  RoundedWeights weights;     ///< for QuantizeOptions::rounded
+  RoundedWeights weights;     ///< for Learned::rounded
   std::vector<BadImage> bad;  ///< images left out, in the order of the list
 };
 
@@ -49,8 +49,8 @@ struct RoundedOnImages {
 /// Memory: `max_memory`, the memory of collect(), and per thread 16 d^2 bytes plus 8 d bytes per
 /// output channel. One layer may exceed `max_memory` by the vectors that wait to be added.
 RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
-                                const StaticOptions& options, const Samples& samples,
-                                const CollectOptions& collect,
+                                const StaticOptions& options, const TunedRanges& tuned,
+                                const Samples& samples, const CollectOptions& collect,
                                 const RoundOnImagesOptions& limits = {});
 
 }  // namespace qtool

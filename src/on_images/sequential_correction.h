@@ -13,7 +13,7 @@ class Executor;
 
 /// The result of sequential_bias_shifts().
 struct ShiftsOnImages {
-  BiasShifts shifts;          ///< for StaticOptions::bias_shifts
+  BiasShifts shifts;          ///< for Learned::bias_shifts
   std::vector<BadImage> bad;  ///< images left out, in the order of the list
 };
 
@@ -33,7 +33,7 @@ struct ShiftsOnImages {
 /// source: positions that the activation cuts off do not count, because rare large values at such
 /// positions move the plain mean although no later layer sees them.
 ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
-                                      const StaticOptions& options, const Samples& samples,
-                                      const CollectOptions& collect);
+                                      const StaticOptions& options, const Learned& learned,
+                                      const Samples& samples, const CollectOptions& collect);
 
 }  // namespace qtool

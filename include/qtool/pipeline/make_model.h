@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/base/progress.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/on_images/tune_ranges.h"
+#include "qtool/pipeline/recipe.h"
+#include "qtool/quantize/quantize.h"
+#include "qtool/samples/samples.h"
+
+namespace qtool {
+
+class Executor;
+class PartialResults;
+
+struct LearnReport;
+
+/// How the steps of a recipe are run. Except for `preprocess` and `bad_images`, nothing here
+/// changes the model.
+struct MakeOptions {
+  Preprocess preprocess{};
+  BadImages bad_images = BadImages::kSkip;
+  int threads = 0;  ///< 0 = all available
+  /// Fingerprint of the model as loaded; without it that of the graph of `fp32`.
+  std::optional<std::uint64_t> model_fingerprint{};
+  std::string version{};  ///< of the program, for the metadata of the model
+  StopCheck stop{};       ///< asked often; true ends the work with ErrorCode::kCancelled
+  /// Called when a step begins. The progress that it returns counts the items of the step.
+  std::function<Progress(const RecipeStep& step)> begin{};
+  /// Called when a learning step has ended, with all that is known by then.
+  std::function<void(const RecipeStep& step, const LearnReport& report)> end{};
+  /// Results of the same work that was stopped before; null for none. `key`: a hash of all that the
+  /// results depend on. Whoever opens them removes them once the model is written.
+  std::function<PartialResults*(std::uint64_t key)> resume{};
+};
+
+/// What the learning steps found, beside what they wrote into StaticInputs.
+struct LearnReport {
+  struct Took {
+    std::string_view step;
+    double seconds = 0.0;
+  };
+  std::vector<Took> took;             ///< by step, in their order
+  std::optional<RangeTuning> tuning;  ///< its ranges are in Learned; nothing: not tuned, or no time
+  bool tuning_ran_out_of_time = false;
+  bool nothing_was_rounded = false;  ///< no layer can be rounded on images: all are to nearest
+  std::vector<BadImage> bad;         ///< images left out, in the order of the list
+};
+
+/// The learning steps of `recipe`: ranges are tuned, weights are rounded and biases are corrected
+/// by what `samples` do to the network. `fp32` holds the prepared graph that `inputs.table` belongs
+/// to. The results go to `inputs.learned`. Where the recipe has a budget, half of it at most goes
+/// to the ranges, and layers for which none is left are rounded by `gptq`. The result does not
+/// depend on the number of threads. Throws as tune_ranges(), round_on_images() and
+/// sequential_bias_shifts(). Cost: theirs.
+LearnReport learn(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+                  const MakeOptions& options, StaticInputs& inputs);
+
+/// An INT8 model with all that it was made from.
+struct MadeModel {
+  StaticInputs inputs;
+  LearnReport learned;
+  Quantized int8;
+};
+
+/// The whole way: samples are observed, ranges are decided, the steps of `recipe` learn from the
+/// samples, and the model is emitted. `fp32` holds the prepared model. Throws as calibrate(),
+/// learn() and quantize(). Cost: theirs.
+MadeModel make_model(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+                     const MakeOptions& options = {});
+
+}  // namespace qtool

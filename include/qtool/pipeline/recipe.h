@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/calib/method.h"
+#include "qtool/calib/overrides.h"
+#include "qtool/quantize/quantize.h"
+#include "qtool/quantize/target.h"
+
+namespace qtool {
+
+/// How much is done for accuracy.
+enum class Effort : std::uint8_t {
+  kFast,      ///< nothing beyond the table
+  kBalanced,  ///< seconds to minutes on images
+  kBest,      ///< minutes, within Recipe::budget_seconds
+};
+
+/// A row of the list of efforts: the choices that an effort makes where the recipe makes none.
+struct EffortInfo {
+  Effort effort = Effort::kFast;
+  std::string_view name;
+  bool equalizes = false;     ///< the rewrite `equalize`
+  std::string_view rounding;  ///< of weights
+  bool tunes_ranges = false;
+  bool has_budget = false;  ///< whether Recipe::budget_seconds counts
+};
+
+/// Every effort, from the least to the most.
+std::span<const EffortInfo> efforts() noexcept;
+const EffortInfo& info_of(Effort effort) noexcept;
+/// The effort called `name`. Throws Error(kUsage) with the nearest names.
+const EffortInfo& find_effort(std::string_view name);
+
+/// How a static INT8 model is made from an FP32 network and images: choices only, no results.
+struct Recipe {
+  std::string target{kDefaultTarget};
+  std::string method{kDefaultMethod};  ///< of calibration
+  MethodOptions method_options;        ///< the scheme is always that of the target's activations
+  TypeChoices types;                   ///< over the target's
+  Effort effort = Effort::kFast;
+  /// Rewrites before quantizing, see StaticOptions::rewrites. Without it those of the effort, and
+  /// where it has none those of the table.
+  std::optional<std::vector<std::string>> rewrites;
+  bool tune_ranges = false;             ///< the effort may ask for it too
+  std::optional<std::string> rounding;  ///< of weights; without it that of the effort
+  BiasCorrection bias_correction = BiasCorrection::kTable;
+  Overrides overrides;  ///< nodes in FP32, tensors of 16 bits, ranges and scales from the user
+  ModelForm form = ModelForm::kQdq;
+  /// Bytes for what the rounding of weights learns about the inputs of layers.
+  std::int64_t max_memory = std::int64_t{1} << 30;
+  double budget_seconds = 600.0;  ///< for learning from images, where the effort has a budget
+};
+
+/// The recipe with the choices of its effort written out: `rounding` has a value.
+Recipe resolved(Recipe recipe);
+
+/// The options of quantize() that a recipe stands for, before anything is learned from samples:
+/// weights are rounded to nearest until the step `round_weights`. Fingerprint, threads and version
+/// are those of the caller.
+StaticOptions static_options(const Recipe& recipe);
+
+/// What a step of the way to a model works from.
+enum class StepNeeds : std::uint8_t {
+  kNothing,     ///< the choices, and the results of earlier steps
+  kStatistics,  ///< a calibration table
+  kSamples,     ///< images or tensors to run the network on
+};
+
+/// What a step makes.
+enum class StepGives : std::uint8_t {
+  kTable,    ///< the calibration table
+  kLearned,  ///< a part of Learned
+  kModel,    ///< the INT8 model, or a judgement of it
+};
+
+/// A row of the list of steps, which is in their order.
+struct RecipeStep {
+  std::string_view name;  ///< `round_weights`
+  StepNeeds needs = StepNeeds::kNothing;
+  StepGives gives = StepGives::kLearned;
+  bool (*is_wanted)(const Recipe& recipe) = nullptr;  ///< by a resolved recipe
+};
+
+/// Every step on the way to a model, in their order.
+std::span<const RecipeStep> recipe_steps() noexcept;
+
+/// The steps on samples that a recipe asks for between its table and its model.
+std::vector<RecipeStep> learning_steps(const Recipe& recipe);
+
+}  // namespace qtool

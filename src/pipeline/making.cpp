@@ -1,0 +1,69 @@
+#include "pipeline/making.h"
+
+#include <array>
+
+#include "base/stop.h"
+
+namespace qtool {
+
+#define QTOOL_STEP(name, needs, gives)     \
+  bool wants_##name(const Recipe& recipe); \
+  void step_##name(Making& making);
+#include "pipeline/steps.inc"
+
+namespace {
+
+using StepClock = std::chrono::steady_clock;
+
+constexpr auto kStepFunctions = std::to_array<StepFunction>({
+#define QTOOL_STEP(name, needs, gives) step_##name,
+#include "pipeline/steps.inc"
+});
+
+double seconds_since(StepClock::time_point begin) {
+  return std::chrono::duration<double>(StepClock::now() - begin).count();
+}
+
+}  // namespace
+
+std::span<const RecipeStep> recipe_steps() noexcept {
+  static constexpr auto kSteps = std::to_array<RecipeStep>({
+#define QTOOL_STEP(name, needs, gives) {#name, StepNeeds::needs, StepGives::gives, wants_##name},
+#include "pipeline/steps.inc"
+  });
+  return kSteps;
+}
+
+bool Making::is_over(double share) const {
+  return info_of(recipe.effort).has_budget && seconds_since(begin) >= share * recipe.budget_seconds;
+}
+
+CollectOptions Making::collect() const {
+  CollectOptions collect;
+  collect.preprocess = options.preprocess;
+  collect.bad_images = options.bad_images;
+  collect.threads = options.threads;
+  collect.model_fingerprint = options.model_fingerprint;
+  collect.progress = [this](std::int64_t done, std::int64_t total) {
+    if (options.stop && options.stop()) return ProgressAnswer::kStop;
+    return progress ? progress(done, total) : ProgressAnswer::kContinue;
+  };
+  return collect;
+}
+
+void run_steps(StepGives gives, Making& making) {
+  for (std::size_t i = 0; i < kStepFunctions.size(); ++i) {
+    const RecipeStep& step = recipe_steps()[i];
+    if (step.gives != gives || !step.is_wanted(making.recipe)) continue;
+    check_stop(making.options.stop);
+    making.progress = making.options.begin ? making.options.begin(step) : Progress();
+    const StepClock::time_point begin = StepClock::now();
+    kStepFunctions[i](making);
+    making.report.took.push_back({step.name, seconds_since(begin)});
+    if (gives == StepGives::kLearned && making.options.end) {
+      making.options.end(step, making.report);
+    }
+  }
+}
+
+}  // namespace qtool

@@ -1,0 +1,69 @@
+#include "qtool/pipeline/recipe.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/choices.h"
+#include "base/text.h"
+#include "qtool/base/error.h"
+#include "qtool/quantize/quantize.h"
+
+namespace qtool {
+
+std::span<const EffortInfo> efforts() noexcept {
+  static constexpr auto kEfforts = std::to_array<EffortInfo>({
+#define QTOOL_EFFORT(word, kind, ...) \
+  EffortInfo{.effort = Effort::kind, .name = #word, __VA_ARGS__},
+#include "pipeline/efforts.inc"
+  });
+  return kEfforts;
+}
+
+const EffortInfo& info_of(Effort effort) noexcept {
+  return *std::ranges::find(efforts(), effort, &EffortInfo::effort);
+}
+
+const EffortInfo& find_effort(std::string_view name) {
+  std::vector<std::string> names;
+  for (const EffortInfo& info : efforts()) {
+    if (info.name == name) return info;
+    names.emplace_back(info.name);
+  }
+  throw Error(ErrorCode::kUsage,
+              concat("effort '", name, "' is unknown", expected_text(name, names)));
+}
+
+Recipe resolved(Recipe recipe) {
+  const EffortInfo& effort = info_of(recipe.effort);
+  if (effort.equalizes && !recipe.rewrites) recipe.rewrites = {"equalize"};
+  if (!recipe.rounding) recipe.rounding = effort.rounding;
+  recipe.tune_ranges = recipe.tune_ranges || effort.tunes_ranges;
+  return recipe;
+}
+
+StaticOptions static_options(const Recipe& recipe) {
+  const Recipe whole = resolved(recipe);
+  StaticOptions options;
+  options.target = whole.target;
+  options.exclude = whole.overrides.exclude;
+  options.types = whole.types;
+  options.rewrites = whole.rewrites;
+  options.bias_correction = whole.bias_correction;
+  options.wide = whole.overrides.wide;
+  options.form = whole.form;
+  return options;
+}
+
+std::vector<RecipeStep> learning_steps(const Recipe& recipe) {
+  const Recipe whole = resolved(recipe);
+  std::vector<RecipeStep> wanted;
+  for (const RecipeStep& step : recipe_steps()) {
+    if (step.gives == StepGives::kLearned && step.is_wanted(whole)) wanted.push_back(step);
+  }
+  return wanted;
+}
+
+}  // namespace qtool

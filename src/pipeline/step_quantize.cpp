@@ -1,0 +1,11 @@
+#include "pipeline/making.h"
+#include "qtool/exec/executor.h"
+
+namespace qtool {
+
+bool wants_quantize(const Recipe& /*recipe*/) { return true; }
+
+/// Emits the model; see quantize().
+void step_quantize(Making& making) { making.int8 = quantize(making.fp32.graph(), making.inputs); }
+
+}  // namespace qtool

@@ -1,0 +1,164 @@
+#include "qtool/pipeline/make_model.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "on_images/round_on_images.h"
+#include "on_images/sequential_correction.h"
+#include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/on_images/tune_ranges.h"
+#include "qtool/pipeline/calibrate.h"
+#include "support/code_of.h"
+#include "support/image_folder.h"
+#include "support/random_floats.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::int64_t kMadeSide = 8;
+
+/// Two convolutions of random weights with a Relu between them.
+Graph two_layers() {
+  Net net;
+  net.input("image", {1, 3, kMadeSide, kMadeSide});
+  net.constant("a_w", random_floats({4, 3, 1, 1}, 1));
+  net.constant("b_w", random_floats({2, 4, 3, 3}, 2));
+  net.op("Conv", "a", {"image", "a_w"});
+  net.op("Relu", "a_relu", {"a_out"});
+  net.output(net.op("Conv", "b", {"a_relu_out", "b_w"}));
+  return prepare(std::move(net.graph));
+}
+
+class MakeModel : public testing::Test {
+ protected:
+  MakeModel() {
+    options_.preprocess.mean = {127.5F};
+    options_.preprocess.std = {64.0F};
+    recipe_.method = "minmax";
+    recipe_.types.weight_bits = 4;  // coarse weights: something can be learned
+  }
+  [[nodiscard]] MadeModel made() const {
+    return make_model(fp32_, recipe_, folder_.list(), options_);
+  }
+  [[nodiscard]] static std::string bytes_of(const Quantized& quantized) {
+    return save_onnx_bytes(quantized.graph);
+  }
+
+  ImageFolder folder_{kMadeSide, 6};
+  Executor fp32_{two_layers()};
+  Recipe recipe_;
+  MakeOptions options_;
+};
+
+TEST_F(MakeModel, EqualsItsStepsOneByOne) {
+  recipe_.effort = Effort::kBalanced;
+  recipe_.tune_ranges = true;
+  recipe_.bias_correction = BiasCorrection::kSequential;
+  const MadeModel made_at_once = made();
+
+  const Samples samples = folder_.list();
+  CalibrateOptions calibrate_options;
+  calibrate_options.types = recipe_.types;
+  calibrate_options.rewrites = {"equalize"};
+  calibrate_options.method = "minmax";
+  calibrate_options.collect.preprocess = options_.preprocess;
+  StaticInputs inputs{calibrate(fp32_, samples, calibrate_options).table, static_options(recipe_)};
+  SampleRunOptions run;
+  run.preprocess = options_.preprocess;
+  inputs.learned.tuned_ranges =
+      tune_ranges(fp32_, inputs.table, inputs.options, {}, samples, run).ranges;
+  inputs.options.rounding = "gptq";
+  const CollectOptions& collect = calibrate_options.collect;
+  inputs.learned.rounded = round_on_images(fp32_, inputs.table, inputs.options,
+                                           inputs.learned.tuned_ranges, samples, collect)
+                               .weights;
+  inputs.learned.bias_shifts =
+      sequential_bias_shifts(fp32_, inputs.table, inputs.options, inputs.learned, samples, collect)
+          .shifts;
+  ASSERT_FALSE(inputs.learned.rounded.empty());
+  EXPECT_EQ(bytes_of(made_at_once.int8), bytes_of(quantize(fp32_.graph(), inputs)));
+}
+
+TEST_F(MakeModel, DoesNotDependOnThreads) {
+  recipe_.effort = Effort::kBest;
+  const std::string bytes = bytes_of(made().int8);
+  options_.threads = 3;
+  EXPECT_EQ(bytes_of(made().int8), bytes);
+}
+
+TEST_F(MakeModel, TellsWhichStepRuns) {
+  recipe_.effort = Effort::kBalanced;
+  std::vector<std::string> begun;
+  std::vector<std::string> ended;
+  options_.begin = [&](const RecipeStep& step) {
+    begun.emplace_back(step.name);
+    return Progress();
+  };
+  options_.end = [&](const RecipeStep& step, const LearnReport& report) {
+    ended.emplace_back(step.name);
+    EXPECT_EQ(report.took.back().step, step.name);
+  };
+  const MadeModel result = made();
+  EXPECT_THAT(begun, ElementsAre("calibrate", "round_weights", "quantize"));
+  EXPECT_THAT(ended, ElementsAre("round_weights"));
+  EXPECT_EQ(result.inputs.options.rounding, "gptq");
+  EXPECT_THAT(result.int8.report.nearest_layers, IsEmpty());
+}
+
+TEST_F(MakeModel, StopsWithinAStep) {
+  recipe_.effort = Effort::kBalanced;
+  bool stopped = false;
+  options_.stop = [&] { return stopped; };
+  options_.begin = [&](const RecipeStep& step) {
+    stopped = step.name == "round_weights";
+    return Progress();
+  };
+  EXPECT_EQ(code_of([&] { static_cast<void>(made()); }), ErrorCode::kCancelled);
+}
+
+// Without time the ranges stay as they are, and adaround gives way to gptq.
+TEST_F(MakeModel, EndsWithItsBudget) {
+  recipe_.effort = Effort::kBest;
+  recipe_.budget_seconds = 0.0;
+  const MadeModel hurried = made();
+  EXPECT_TRUE(hurried.learned.tuning_ran_out_of_time);
+  EXPECT_THAT(hurried.inputs.learned.tuned_ranges, IsEmpty());
+  Recipe with_gptq = recipe_;
+  with_gptq.effort = Effort::kBalanced;
+  const MadeModel unhurried = make_model(fp32_, with_gptq, folder_.list(), options_);
+  ASSERT_EQ(hurried.inputs.learned.rounded.size(), unhurried.inputs.learned.rounded.size());
+  for (const auto& [layer, rounded] : hurried.inputs.learned.rounded) {
+    EXPECT_TRUE(identical(*rounded.integers, *unhurried.inputs.learned.rounded.at(layer).integers))
+        << layer;
+  }
+}
+
+// What may be remembered between runs is asked for once, under a key of all that the integers
+// depend on.
+TEST_F(MakeModel, AsksForEarlierResultsByWhatTheyDependOn) {
+  recipe_.effort = Effort::kBalanced;
+  std::vector<std::uint64_t> keys;
+  options_.resume = [&](std::uint64_t key) {
+    keys.push_back(key);
+    return nullptr;
+  };
+  static_cast<void>(made());
+  static_cast<void>(made());
+  recipe_.types.weight_bits = 5;
+  static_cast<void>(made());
+  ASSERT_EQ(keys.size(), 3U);
+  EXPECT_EQ(keys[0], keys[1]);
+  EXPECT_NE(keys[0], keys[2]);
+}
+
+}  // namespace
+}  // namespace qtool
