@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "json/json_text.h"
-#include "report/percent.h"
 #include "report/preprocessing_json.h"
 #include "report/suggestions.h"
 #include "report/suggestions_json.h"

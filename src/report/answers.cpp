@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "report/percent.h"
 
 namespace qtool {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "json/json_text.h"
 #include "report/latency.h"
-#include "report/percent.h"
 
 namespace qtool {
 namespace {

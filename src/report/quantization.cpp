@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "json/json_text.h"
 #include "report/faster.h"
-#include "report/percent.h"
 #include "report/preprocessing_json.h"
 #include "report/text_table.h"
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "json/json_text.h"
 #include "report/latency.h"
-#include "report/percent.h"
 #include "report/render.h"
 #include "report/text_table.h"
 

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "report/answers.h"
 #include "report/latency.h"
-#include "report/percent.h"
 #include "report/render.h"
 #include "report/samples.h"
 #include "report/text_table.h"

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "json/json_text.h"
 #include "report/latency.h"
-#include "report/percent.h"
 #include "report/preprocessing_json.h"
 
 namespace qtool {

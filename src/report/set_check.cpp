@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "compare/class_tally.h"
 #include "json/json.h"
 #include "json/json_text.h"
 #include "report/answers.h"
-#include "report/percent.h"
 #include "report/samples_json.h"
 #include "report/text_table.h"
 

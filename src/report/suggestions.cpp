@@ -2,10 +2,10 @@
 
 #include <string_view>
 
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "report/latency.h"
-#include "report/percent.h"
 #include "report/shell.h"
 
 namespace qtool {

@@ -1,12 +1,13 @@
+#include "report/diff/model_diff_text.h"
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "json/json.h"
 #include "json/json_text.h"
-#include "report/diff/model_diff.h"
-#include "report/percent.h"
 
 namespace qtool {
 namespace {

@@ -7,12 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "compare/diff/array_diff.h"
 #include "qtool/compare/infer.h"
 
 namespace qtool {
-
-/// The index file of a dump. It describes the other files.
-inline constexpr std::string_view kDumpIndex = "tensors.json";
 
 /// The origin of the tensors of a dump.
 struct DumpOrigin {

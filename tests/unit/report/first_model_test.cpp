@@ -36,6 +36,8 @@ FirstModel good_model() {
   return made;
 }
 
+Advice advice_on(const FirstModel& made) { return advise(figures_of(made)); }
+
 FirstModel without_classes(double sqnr_db) {
   FirstModel made = good_model();
   made.compared.classes = 0;
@@ -44,15 +46,15 @@ FirstModel without_classes(double sqnr_db) {
 }
 
 TEST(Advise, UsesAModelThatAnswersAsItsNetwork) {
-  EXPECT_EQ(advise(good_model()).step, NextStep::kUse);
-  EXPECT_EQ(advise(without_classes(20.0)).step, NextStep::kUse);
+  EXPECT_EQ(advice_on(good_model()).step, NextStep::kUse);
+  EXPECT_EQ(advice_on(without_classes(20.0)).step, NextStep::kUse);
 }
 
 TEST(Advise, IgnoresTheNoiseOfPositions) {
   FirstModel made = without_classes(40.0);
   made.compared.outputs.push_back(output("best", 2.0));
   made.compared.outputs.back().dtype = DType::kInt64;
-  EXPECT_EQ(advise(made).step, NextStep::kUse);
+  EXPECT_EQ(advice_on(made).step, NextStep::kUse);
 }
 
 TEST(Advise, AsksForThePreprocessingBeforeAnythingElse) {
@@ -60,19 +62,19 @@ TEST(Advise, AsksForThePreprocessingBeforeAnythingElse) {
   made.calibrated_on = 2;
   made.compared.near_chance = true;
   made.preprocess->assumed = "mean, std";
-  const Advice advice = advise(made);
+  const Advice advice = advice_on(made);
   EXPECT_EQ(advice.step, NextStep::kNamePreprocessing);
   EXPECT_THAT(advice.why, HasSubstr("mean, std"));
   made.preprocess->assumed.clear();
-  EXPECT_EQ(advise(made).step, NextStep::kCheckSamples);
+  EXPECT_EQ(advice_on(made).step, NextStep::kCheckSamples);
   made.compared.near_chance = false;
-  EXPECT_EQ(advise(made).step, NextStep::kAddSamples);
+  EXPECT_EQ(advice_on(made).step, NextStep::kAddSamples);
   made.calibrated_on = 16;
-  EXPECT_EQ(advise(made).step, NextStep::kKeepNodes);
+  EXPECT_EQ(advice_on(made).step, NextStep::kKeepNodes);
 }
 
 TEST(Advise, JudgesByTheWorstOutputWhereThereAreNoClasses) {
-  const Advice advice = advise(without_classes(19.9));
+  const Advice advice = advice_on(without_classes(19.9));
   EXPECT_EQ(advice.step, NextStep::kKeepNodes);
   EXPECT_EQ(advice.why, "output 'b' has 19.90 dB against FP32");
   EXPECT_THAT(advice.goal, ElementsAre("--min-sqnr", "20"));
@@ -81,27 +83,27 @@ TEST(Advise, JudgesByTheWorstOutputWhereThereAreNoClasses) {
 TEST(Advise, NamesTheTargetThatTakesFunctionsInBeforeASearch) {
   FirstModel made = without_classes(19.9);
   made.functions_left = 52;
-  const Advice advice = advise(made);
+  const Advice advice = advice_on(made);
   EXPECT_EQ(advice.step, NextStep::kOtherTarget);
   EXPECT_THAT(advice.why, HasSubstr("19.90 dB against FP32; 52 functions such as SiLU"));
   made = good_model();
   made.functions_left = 52;
-  EXPECT_EQ(advise(made).step, NextStep::kUse);
+  EXPECT_EQ(advice_on(made).step, NextStep::kUse);
 }
 
 TEST(Advise, JudgesAClassifierByItsAnswers) {
   FirstModel made = good_model();
   made.compared.agreement = 94;
-  EXPECT_THAT(advise(made).goal, ElementsAre("--min-agreement", "95"));
+  EXPECT_THAT(advice_on(made).goal, ElementsAre("--min-agreement", "95"));
 }
 
 TEST(Advise, DoesNotTakeOneOfSeveralOutputsForClassesWithoutLabels) {
   FirstModel made = good_model();
   made.compared.outputs.push_back(output("boxes", 30.0));
   made.compared.agreement = 25;
-  EXPECT_THAT(advise(made).goal, ElementsAre("--min-sqnr", "20"));
+  EXPECT_THAT(advice_on(made).goal, ElementsAre("--min-sqnr", "20"));
   made.compared.labelled = 100;
-  EXPECT_THAT(advise(made).goal, ElementsAre("--min-agreement", "95"));
+  EXPECT_THAT(advice_on(made).goal, ElementsAre("--min-agreement", "95"));
 }
 
 TEST(Advise, CountsOnlyALossOfTop1ThatChanceDoesNotExplain) {
@@ -110,9 +112,9 @@ TEST(Advise, CountsOnlyALossOfTop1ThatChanceDoesNotExplain) {
   made.compared.agreement = 960;  // 40 changed: a loss of up to 12 may be chance
   made.compared.fp32.top1 = 800;
   made.compared.int8->top1 = 788;
-  EXPECT_EQ(advise(made).step, NextStep::kUse);
+  EXPECT_EQ(advice_on(made).step, NextStep::kUse);
   made.compared.int8->top1 = 787;
-  const Advice advice = advise(made);
+  const Advice advice = advice_on(made);
   EXPECT_EQ(advice.why, "top-1 falls from 80.00 % to 78.70 %");
   EXPECT_THAT(advice.goal, ElementsAre("--max-top1-drop", "1"));
 }
@@ -122,18 +124,18 @@ TEST(Advise, JudgesADetectorByItsBoxesAndAMapByItsPixels) {
   made.compared.answers.boxes = BoxAgreement{};
   made.compared.answers.boxes->matches = {
       {.score = 0.5, .iou = 0.5, .fp32 = 100, .int8 = 97, .kept = 96}};
-  EXPECT_EQ(advise(made).step, NextStep::kUse);
+  EXPECT_EQ(advice_on(made).step, NextStep::kUse);
   made.compared.answers.boxes->matches.front().int8 = 120;
-  EXPECT_EQ(advise(made).why, "INT8 keeps 96.0 % of FP32's boxes and adds 24.0 %");
+  EXPECT_EQ(advice_on(made).why, "INT8 keeps 96.0 % of FP32's boxes and adds 24.0 %");
   made.compared.answers = {};
   made.compared.answers.mask =
       MaskAgreement{.images = 1, .pixels = 100, .equal = 94, .classes = {}};
-  EXPECT_EQ(advise(made).why, "94.0 % of the pixels keep FP32's class");
+  EXPECT_EQ(advice_on(made).why, "94.0 % of the pixels keep FP32's class");
   // Few pixels are of class 1, and half of them are lost.
   made.compared.answers.mask->equal = 99;
   made.compared.answers.mask->classes = {{.label = 0, .fp32 = 98, .int8 = 99, .both = 98},
                                          {.label = 1, .fp32 = 2, .int8 = 1, .both = 1}};
-  const Advice advice = advise(made);
+  const Advice advice = advice_on(made);
   EXPECT_EQ(advice.why, "the mean IoU of the classes is 74.5 %");
   EXPECT_THAT(advice.goal, ElementsAre("--min-sqnr", "20"));
 }
@@ -141,13 +143,13 @@ TEST(Advise, JudgesADetectorByItsBoxesAndAMapByItsPixels) {
 TEST(Advise, PointsAtNodesInFloatOnlyOnceTheAnswersAreRight) {
   FirstModel made = good_model();
   made.quantized.coverage.integer_macs = 4;
-  EXPECT_EQ(advise(made).step, NextStep::kInspect);
+  EXPECT_EQ(advice_on(made).step, NextStep::kInspect);
 }
 
 TEST(FirstModelText, ShowsCommandsAsAShellTakesThem) {
   FirstModel made = good_model();
   made.commands = {{"qtool", "eval", "it's.onnx"}};
-  const Advice advice = advise(made);
+  const Advice advice = advice_on(made);
   const std::vector<CommandWords> next = {{"qtool", "infer", "a b"}};
   const std::string text = text_of(made, advice, next);
   EXPECT_THAT(text, HasSubstr("calibrated on 100 images, compared on 100 others\n"));

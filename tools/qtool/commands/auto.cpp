@@ -264,7 +264,7 @@ void run_auto(AutoCommand& options, const Command& command) {
   made.quantized = *std::move(results.quantized);
   made.compared = *std::move(results.compared);
   made.files = {files.table, files.model};
-  const Advice advice = advise(made);
+  const Advice advice = advise(figures_of(made));
   const std::vector<CommandWords> next = commands_of(advice, options, command, files, made, lines);
   options.run.json ? print_result(json_of(made, advice, next))
                    : print_text(text_of(made, advice, next, result_columns()));
@@ -282,7 +282,7 @@ void add_auto(Program& program, Session& session) {
   command.option("-o,--output-dir", options->folder, "Folder for what is made (default: this one)")
       .placeholder("DIR");
   add_target(command, options->target);
-  add_effort(command, options->effort);
+  add_effort(command, options->effort, Efforts::kWithoutBudget);
   options->images.limit = kDefaultLimit;
   options->images.add_to(command, SamplesUse::kMeasure);
   // auto gives --part to its steps: half of the images set the ranges, and the models are compared

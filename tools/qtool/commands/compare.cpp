@@ -12,8 +12,8 @@
 #include "program/program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
-#include "report/diff/array_diff.h"
-#include "report/diff/model_diff.h"
+#include "report/diff/array_diff_text.h"
+#include "report/diff/model_diff_text.h"
 #include "signals.h"
 #include "terminal.h"
 

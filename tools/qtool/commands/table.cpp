@@ -14,7 +14,7 @@
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/quantize/quantize.h"
-#include "report/diff/table_diff.h"
+#include "report/diff/table_text.h"
 #include "signals.h"
 #include "table_file.h"
 #include "terminal.h"

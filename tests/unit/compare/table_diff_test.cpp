@@ -1,5 +1,3 @@
-#include "report/diff/table_diff.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "report/diff/table_text.h"
 
 namespace qtool {
 namespace {

@@ -1,5 +1,3 @@
-#include "report/diff/array_diff.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qtool/base/error.h"
+#include "report/diff/array_diff_text.h"
 #include "support/tensor_folder.h"
 
 namespace qtool {

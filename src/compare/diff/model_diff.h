@@ -6,11 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "compare/diff/array_diff.h"
 #include "qtool/base/progress.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quant/affine.h"
-#include "report/diff/array_diff.h"
-#include "report/text_table.h"
 
 namespace qtool {
 
@@ -72,9 +71,5 @@ struct ModelLimits {
   std::optional<double> tolerance;  ///< limit of ScaleDiff::scale
   [[nodiscard]] bool accept(const ModelDiff& diff) const noexcept;
 };
-
-std::string text_of(const ModelDiff& diff, const ModelLimits& limits,
-                    std::size_t width = kAnyWidth);
-std::string json_of(const ModelDiff& diff, const ModelLimits& limits);
 
 }  // namespace qtool

@@ -4,13 +4,16 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qtool/base/progress.h"
 #include "qtool/tensor/tensor.h"
-#include "report/text_table.h"
 
 namespace qtool {
+
+/// The index file of a dump of `infer --dump`. It describes the other files.
+inline constexpr std::string_view kDumpIndex = "tensors.json";
 
 /// The difference between two arrays with the same number of elements.
 struct ArrayDiff {
@@ -64,9 +67,5 @@ bool holds_arrays(const std::filesystem::path& path);
 /// arrays.
 ArraysDiff diff_arrays(const std::filesystem::path& a, const std::filesystem::path& b,
                        const Progress& progress = {});
-
-std::string text_of(const ArraysDiff& diff, const ArrayLimits& limits,
-                    std::size_t width = kAnyWidth);
-std::string json_of(const ArraysDiff& diff, const ArrayLimits& limits);
 
 }  // namespace qtool

@@ -1,7 +1,7 @@
 // Decides whether two models are equal, and whether their differences are within limits.
 #include <algorithm>
 
-#include "report/diff/model_diff.h"
+#include "compare/diff/model_diff.h"
 
 namespace qtool {
 

@@ -1,5 +1,3 @@
-#include "report/diff/model_diff.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "report/diff/model_diff_text.h"
 #include "unit/four_layers.h"
 #include "unit/quantize_net.h"
 

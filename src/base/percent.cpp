@@ -1,4 +1,4 @@
-#include "report/percent.h"
+#include "base/percent.h"
 
 #include "base/text.h"
 

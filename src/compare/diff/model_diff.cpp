@@ -1,4 +1,4 @@
-#include "report/diff/model_diff.h"
+#include "compare/diff/model_diff.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,16 +42,13 @@ bool equal_attribute(const Attribute& a, const Attribute& b) {
 }
 
 std::string value_text(const Value& value) {
-  std::string text(value.dtype ? name_of(*value.dtype) : "any type");
-  if (!value.shape) return text;
-  text += " [";
-  for (std::size_t i = 0; i < value.shape->size(); ++i) {
-    const Dim& dim = (*value.shape)[i];
-    text += concat(i > 0 ? ", " : "", dim.size             ? to_text(*dim.size)
-                                      : dim.symbol.empty() ? "?"
-                                                           : dim.symbol);
+  const std::string text(value.dtype ? name_of(*value.dtype) : "any type");
+  std::string extents;
+  for (const Dim& dim : value.shape.value_or(std::vector<Dim>())) {
+    const std::string symbol = dim.symbol.empty() ? "?" : dim.symbol;
+    extents += concat(extents.empty() ? "" : ", ", dim.size ? to_text(*dim.size) : symbol);
   }
-  return text + "]";
+  return value.shape ? concat(text, " [", extents, "]") : text;
 }
 
 /// A model with the queries that the comparison needs.
@@ -72,8 +69,7 @@ class Side {
   [[nodiscard]] std::int64_t quantization() const { return quantization_; }
   [[nodiscard]] std::string name(NodeId id) const { return std::string(name_of(graph_, id)); }
 
-  /// The values of a constant input as reals, also if a DequantizeLinear gives them. Null if the
-  /// input is not constant.
+  /// The reals of a constant input, a dequantized one too; null if the input is not constant.
   [[nodiscard]] TensorPtr constant(ValueId id) const {
     const NodeId producer = graph_.value(id).producer;
     if (producer != kNoNode && graph_.node(producer).is("Constant")) {
@@ -93,8 +89,7 @@ class Side {
     return id;
   }
 
-  /// A hash of the operator, attributes and constants of a node. It matches nodes whose names
-  /// differ.
+  /// A hash of operator, attributes and constants: it matches nodes whose names differ.
   [[nodiscard]] std::uint64_t likeness(NodeId id) const {
     const Node& node = graph_.node(id);
     std::uint64_t hash = hash_bytes(concat(node.domain, "\n", node.op_type));

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "qtool/calib/table.h"
-#include "report/text_table.h"
 
 namespace qtool {
 
@@ -26,6 +25,8 @@ struct TableDiff {
   std::vector<std::string> only_a;
   std::vector<std::string> only_b;
 
+  /// The largest difference of a scale or a range.
+  [[nodiscard]] double largest() const noexcept;
   /// Whether both tables have the same tensors and no difference exceeds `tolerance`.
   [[nodiscard]] bool within(double tolerance) const noexcept;
 };
@@ -35,14 +36,5 @@ struct TableDiff {
 /// scales differ by 1. If a table does not say which node reads a weight, it is compared with the
 /// first entry of that weight in the other table. Cost: linear.
 TableDiff diff_of(const CalibrationTable& a, const CalibrationTable& b);
-
-/// The tensors that differ by more than `tolerance`, as a table of at most `width` columns, and the
-/// tensors that only one table has.
-std::string text_of(const TableDiff& diff, double tolerance, std::size_t width = kAnyWidth);
-std::string json_of(const TableDiff& diff, double tolerance);
-
-/// A whole table, tensor by tensor, in at most `width` columns: `qtool table show`.
-std::string table_text(const CalibrationTable& table, std::size_t width = kAnyWidth);
-std::string table_json(const CalibrationTable& table);
 
 }  // namespace qtool

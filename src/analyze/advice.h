@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/compare/evaluate.h"
+
+namespace qtool {
+
+/// The words of a command line, the program first.
+using CommandWords = std::vector<std::string>;
+
+/// The figures of a model that `auto` made.
+struct FirstFigures {
+  std::int64_t calibrated_on = 0;  ///< number of samples
+  std::string assumed{};           ///< the fields of the preprocessing that nothing says
+  /// Number of functions of one element, such as SiLU, that target `qtool` would run as tables but
+  /// the target of the model does not.
+  std::int64_t functions_left = 0;
+  double integer_share = 0.0;  ///< of the multiplications
+  const EvalResult& compared;  ///< INT8 with FP32
+};
+
+/// The next step to take with a first model.
+enum class NextStep : std::uint8_t {
+  kNamePreprocessing,  ///< the preprocessing is only assumed
+  kCheckSamples,       ///< FP32 is no more accurate than guessing
+  kAddSamples,         ///< there are too few samples to set ranges
+  kOtherTarget,        ///< as kKeepNodes, but another target runs functions as tables
+  kKeepNodes,          ///< INT8 differs too often from FP32: search for the cause
+  kInspect,            ///< most multiplications stayed in FP32
+  kUse,
+};
+
+/// The next step that the figures of a model call for. The most fundamental problem comes first,
+/// because figures from wrongly prepared or too few samples say nothing about other problems.
+struct Advice {
+  NextStep step = NextStep::kUse;
+  std::string why;  ///< a sentence with the figure that decided
+  /// For kKeepNodes, the goal of `search` that these figures miss: {"--min-sqnr", "20"}.
+  CommandWords goal{};
+};
+Advice advise(const FirstFigures& figures);
+
+/// The name of a step in JSON: `keep_nodes`.
+std::string_view name_of(NextStep step);
+
+}  // namespace qtool
