@@ -30,7 +30,7 @@ namespace qtool {
 namespace {
 
 // The most vectors that go into the moments of a layer, over all images. More do not help: see
-// docs/accuracy.md.
+// docs/research/accuracy.md.
 constexpr std::int64_t kMaxRows = 24'576;
 // The most vectors of a layer that are kept as samples, for methods that need them, and their most
 // bytes.

@@ -1,5 +1,5 @@
 // Measures how counting on a grid of cells changes the KL threshold, compared with bins that are
-// counted directly. Prints the table of docs/calibration.md, section 1.
+// counted directly. Prints the table of docs/research/calibration.md, section 1.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -247,7 +247,7 @@ TEST(MethodList, KnowsTheNamesOfOtherToolsHoweverTheyAreSpelled) {
                      [](const MethodAlias& a, const MethodAlias& b) { return a.alias < b.alias; }));
 }
 
-// The trap of docs/calibration.md: zeros cost nothing to quantize, so they must not move a
+// The trap of docs/research/calibration.md: zeros cost nothing to quantize, so they must not move a
 // threshold.
 class KlMethods : public Methods {};
 

@@ -1,5 +1,5 @@
-// Measures the trap of docs/calibration.md on a real network: how counting the exact zeros after
-// Relu changes the KL threshold of each tensor. Prints the figures that the document shows.
+// Measures the trap of docs/research/calibration.md on a real network: how counting the exact zeros
+// after Relu changes the KL threshold of each tensor. Prints the figures that the document shows.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -16,7 +16,8 @@ struct MethodChoice {
 /// vectors, the noise is the sum over all values. For maps, it is the mean over the images of the
 /// logarithm of the noise of each image. The row `auto` in the list of methods always uses the
 /// noise for vectors. Throws Error(kUsage) as the candidates do. Cost: the sum of the costs of the
-/// candidates, 1.5 to 2.5 ms. Source: ours; docs/calibration.md, section 5, gives the reasons.
+/// candidates, 1.5 to 2.5 ms. Source: ours; docs/research/calibration.md, section 5, gives the
+/// reasons.
 MethodChoice best_method(const Statistics& statistics, const MethodOptions& options,
                          Outputs outputs);
 

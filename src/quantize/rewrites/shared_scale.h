@@ -11,7 +11,7 @@ namespace qtool {
 // Factors of channels for targets where all weights of a layer share one scale. The channels of the
 // tensor between two layers are divided by r in the first layer and multiplied by r in the second
 // layer. So r changes the scales of the weights of both layers and the scale of the tensor. See
-// docs/accuracy.md.
+// docs/research/accuracy.md.
 
 /// Channels with this variable keep the factor 1.
 inline constexpr std::size_t kNoVariable = std::numeric_limits<std::size_t>::max();

@@ -183,7 +183,7 @@ void descend(Channel& channel, double ridge, std::span<const float> weights, con
 /// sigmoid with an annealed regularizer took longer and found worse integers. It begins with the
 /// integers of GPTQ instead of the nearest ones, so a result may lie more than one step from the
 /// nearest integer. Both sides of the difference see the same input: compensating for errors of the
-/// input shrinks every layer a little, and this adds up, see docs/accuracy.md.
+/// input shrinks every layer a little, and this adds up, see docs/research/accuracy.md.
 Tensor rounding_adaround(const Layer& layer) {
   Tensor rounded = find_rounding("gptq").round(layer);
   const InputSamples* samples = layer.input.samples;
