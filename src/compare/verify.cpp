@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -27,8 +28,17 @@ Verification verify(const Executor& fp32, const Executor& int8, const Samples& s
     result.faults.push_back(concat("the FP32 model's outputs are NaN or infinite for all of ",
                                    result.samples, " ", result.noun, "s"));
   }
+  const bool nothing_compared =
+      std::ranges::any_of(compared.outputs, Verification::judges) &&
+      std::ranges::all_of(compared.outputs, [](const OutputError& output) {
+        return !Verification::judges(output) || std::isnan(output.sqnr_db);
+      });
+  if (nothing_compared && result.faults.empty()) {
+    result.faults.push_back(concat("none of ", result.samples, " ", result.noun,
+                                   "s has finite outputs of both models"));
+  }
   for (OutputError& output : compared.outputs) {
-    // The SQNR is NaN if no sample was compared. The checks above report missing answers.
+    // The SQNR is NaN if no sample was compared, which is reported above.
     if (Verification::judges(output) && !std::isnan(output.sqnr_db) &&
         output.sqnr_db < min_sqnr_db) {
       result.faults.push_back(concat("output '", output.name, "' has ", to_fixed(output.sqnr_db, 2),

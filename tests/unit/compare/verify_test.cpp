@@ -81,5 +81,18 @@ TEST_F(Verify, RefusesAModelThatAnswersWithoutNumbers) {
   EXPECT_THAT(verified.faults, ElementsAre(HasSubstr("NaN or infinite for 3 of 3 samples")));
 }
 
+// FP32 has no answer to the first sample and INT8 none to the last one: both miss one, and no
+// sample is compared.
+TEST_F(Verify, RefusesModelsThatAnswerDifferentSamples) {
+  const TensorFolder two;
+  two.count("1.npy", {1, 4}, 1.0F);
+  two.count("2.npy", {1, 4}, -4.0F);
+  const Executor of_positive = network("y = Log (x)");
+  const Executor of_negative = network("n = Neg (x) y = Log (n)");
+  const Samples samples(list_tensors(two.path(), input_specs(of_positive.graph())));
+  EXPECT_THAT(verify(of_positive, of_negative, samples, {}, -200.0).faults,
+              ElementsAre("none of 2 samples has finite outputs of both models"));
+}
+
 }  // namespace
 }  // namespace qtool
