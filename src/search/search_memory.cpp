@@ -104,6 +104,13 @@ auto recalled(const PartialResults* results, const std::string& name, const Read
   }
 }
 
+SourceKind source_kind(int number) {
+  if (number < 0 || number > static_cast<int>(SourceKind::kBias)) {
+    throw Error(ErrorCode::kInvalidArgument, "found another kind of source");
+  }
+  return static_cast<SourceKind>(number);
+}
+
 }  // namespace
 
 void SearchMemory::run(const Trials& runner, std::vector<Trial>& trials, std::int64_t samples) {
@@ -152,7 +159,7 @@ std::optional<AnalyzeResult> SearchMemory::sources() const {
     analysis.images = json.at("images").get<std::int64_t>();
     for (const Json& row : json.at("sources")) {
       ErrorSource source;
-      source.kind = row.at(0).get<bool>() ? SourceKind::kWeights : SourceKind::kActivation;
+      source.kind = source_kind(row.at(0).get<int>());
       source.name = row.at(1).get<std::string>();
       source.node = row.at(2).get<std::string>();
       source.noise = number(row.at(3));
@@ -167,7 +174,7 @@ void SearchMemory::keep(const AnalyzeResult& analysis) {
   if (results_ == nullptr) return;
   Json rows = Json::array();
   for (const ErrorSource& source : analysis.sources) {
-    rows.push_back(Json::array({source.kind == SourceKind::kWeights, source.name, source.node,
+    rows.push_back(Json::array({static_cast<int>(source.kind), source.name, source.node,
                                 bits(source.noise), bits(source.share)}));
   }
   const Json json{{"images", analysis.images}, {"sources", rows}};
