@@ -2,8 +2,8 @@
 # Runs README's two commands, tools/demo.sh and then tools/test.sh, in a bare Debian 12: a root with
 # nothing but apt and what is essential, made by mmdebstrap in a temporary folder. A commit is cloned
 # into it alone, so nothing that this machine has installed or that lies beside the clone can help. The
-# last lines say what the tests skipped and why, and what each command took. Packages come from where
-# apt of this machine takes them. Needs root and a few gigabytes in TMPDIR. Not a part of .ci/run.
+# last lines say what the tests skipped and why, and what each command took. Packages come from the
+# package sources of this machine's apt. Needs root and a few gigabytes in TMPDIR. Not a part of .ci/run.
 # Usage: tools/bare.sh [--keep] [COMMIT]     default: HEAD; what is not committed is left out
 #   --keep   leaves the temporary folder, with the root and the output of both commands, in place
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a preset from nothing, without a compiler cache, and prints the processor time of each room, of
 # linking, and of all. With --again it then changes one file of each room of the program, one room
-# after the other, and prints how long the program takes to be there again.
+# after the other, and prints how long it takes to build the program again.
 # Usage: tools/build_time.sh [--again] [PRESET [TARGET...]]    e.g. tools/build_time.sh --again release qtool
 #   default: every target of preset release
 # The build lies in build/time and stays there. Nothing else should run meanwhile.

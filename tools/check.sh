@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What .ci/run has no time for; run before an issue is called resolved. Hours on two cores. Each part
-# runs even if others failed; the last lines say what became of each.
+# Runs the checks for which .ci/run has no time. Run it before an issue is called resolved. It takes hours
+# on two cores. Each part runs even if others failed; the last lines say whether each passed.
 #   sanitizers   every suite under clang with addresses and undefined behaviour checked
 #   threads      every suite of GoogleTest, and commands that use threads, under ThreadSanitizer
 #   alone        everything, each file compiled by itself instead of in batches

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether bias correction from the table, the default, makes any network worse: SQNR in dB of each output of each
+# Shows whether bias correction from the table (the default) makes any network worse: SQNR in dB of each output of each
 # network, on images it was not calibrated on, with --bias-correction off and with table, as a Markdown table.
 # Exits with 1 where an output loses more than 0.05 dB.
 # Usage: tools/correction_table.sh [--qtool PROGRAM] [--limit N] [--network NAME] [--options "OPTION..."] DATA

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `quantize --effort balanced` and `best` gain over `fast` on one network: SQNR of the outputs in dB and the
-# share of images with FP32's answer, for the targets qtool and cpu. docs/research/accuracy.md has its figures.
+# Prints the gain of `quantize --effort balanced` and `best` over `fast` on one network: SQNR of the outputs in dB
+# and the share of images with FP32's answer, for the targets qtool and cpu. docs/research/accuracy.md has its figures.
 # Usage: tools/effort_table.sh [--qtool PROGRAM] MODEL CALIB EVAL [OPTION...]
 #   --qtool      the program; default: the release preset, which is built
 #   OPTION       of qtool calibrate, for example --preprocess imagenet

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What `qtool images` says of calibration sets of different sizes, beside the SQNR of the outputs in dB that
+# Prints the verdict of `qtool images` on calibration sets of different sizes, beside the SQNR of the outputs in dB that
 # their tables give on other images. docs/research/calibration.md has its figures.
 # Usage: tools/images_table.sh [--qtool PROGRAM] [--method NAME] MODEL CALIB EVAL [OPTION...]
 #   --qtool      the program; default: the release preset, which is built
-#   --method     of calibration; default: that of qtool
+#   --method     the calibration method; default: the default of qtool
 #   OPTION       of qtool calibrate, for example --preprocess imagenet
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Quantizes two networks with recurrent layers in static and in dynamic mode (the reader also with --effort balanced), and compares them with FP32: a
-# detector of speech (silero_vad, an LSTM, its state fed back from chunk to chunk; how many of its decisions are
-# the same) and a reader of words (ppocr_v2_rec, a bidirectional LSTM; how many of 200 rendered words have the same
-# text, calibrated on 100 others). Prints the bytes of the files, the agreement, the SQNR, and the time of INT8 as a share
-# of FP32's, the median of runs that take turns.
+# Quantizes two networks with recurrent layers in static and in dynamic mode, and compares them with FP32.
+# silero_vad detects speech: an LSTM whose state is fed back from chunk to chunk; the agreement is the share of equal
+# decisions. ppocr_v2_rec reads words: a bidirectional LSTM, calibrated on 100 rendered words; the agreement is the
+# share of 200 other words with the same text. It is quantized with --effort balanced too. Prints the bytes of the
+# files, the agreement, the SQNR, and the time of INT8 as a share of the time of FP32, the median of runs that take
+# turns.
 # Usage: tools/recurrent_table.sh [--qtool PROGRAM] [--repeat N] DATA
 #   DATA      a folder with models/silero_vad_16k_lstm.onnx, models/wild/ppocr_v2_rec_en.onnx and audio/speech_16k.wav
 #   --qtool   the program; default: the release preset, which is built
