@@ -98,17 +98,10 @@ void check(const Detector& detector) {
 std::span<const DetectorInfo> detectors() { return kDetectors; }
 
 Detector find_detector(std::string_view name) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < kDetectors.size(); ++i) {
-    if (kDetectors[i].name == name) {
-      Detector detector = kMakers[i]();
-      detector.name = name;
-      return detector;
-    }
-    names.emplace_back(kDetectors[i].name);
-  }
-  throw Error(ErrorCode::kUsage,
-              concat("detector '", name, "' is unknown", expected_text(name, names)));
+  const DetectorInfo& found = find_by_name(kDetectors, name, "detector");
+  Detector detector = kMakers[static_cast<std::size_t>(&found - kDetectors.data())]();
+  detector.name = name;
+  return detector;
 }
 
 }  // namespace qtool

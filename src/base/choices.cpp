@@ -18,6 +18,12 @@ std::string expected_text(std::string_view name, std::span<const std::string> ca
   return near.empty() ? concat("; expected ", alternatives(candidates)) : near;
 }
 
+void refuse_name(std::string_view name, std::span<const std::string> candidates,
+                 std::string_view kind) {
+  throw Error(ErrorCode::kUsage,
+              concat(kind, " '", name, "' is unknown", expected_text(name, candidates)));
+}
+
 std::vector<std::size_t> match_names(std::span<const std::string> names,
                                      std::span<const std::string> patterns, std::string_view kind) {
   std::vector<char> hit(patterns.size(), 0);

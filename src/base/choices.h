@@ -15,6 +15,22 @@ std::string alternatives(std::span<const std::string> words);
 /// nearest_text(), or the whole list as "; expected a, b or c" when no name is near.
 std::string expected_text(std::string_view name, std::span<const std::string> candidates);
 
+/// Throws Error(kUsage): "<kind> '<name>' is unknown", with expected_text().
+[[noreturn]] void refuse_name(std::string_view name, std::span<const std::string> candidates,
+                              std::string_view kind);
+
+/// The row called `name` of a list whose rows have a member `name`. Throws as refuse_name(). Cost:
+/// linear in the list.
+template <typename Rows>
+const auto& find_by_name(const Rows& rows, std::string_view name, std::string_view kind) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) {
+    if (row.name == name) return row;
+    names.emplace_back(row.name);
+  }
+  refuse_name(name, names, kind);
+}
+
 /// Indices of the names that equal or match one of `patterns`, see matches_pattern(). Throws
 /// Error(kUsage) for a pattern that matches no name; the message is "'conv9' matches no <kind>" and
 /// suggests similar names. Cost: O(names x patterns).

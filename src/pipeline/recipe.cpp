@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "base/choices.h"
-#include "base/text.h"
-#include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool {
@@ -27,13 +25,7 @@ const EffortInfo& info_of(Effort effort) noexcept {
 }
 
 const EffortInfo& find_effort(std::string_view name) {
-  std::vector<std::string> names;
-  for (const EffortInfo& info : efforts()) {
-    if (info.name == name) return info;
-    names.emplace_back(info.name);
-  }
-  throw Error(ErrorCode::kUsage,
-              concat("effort '", name, "' is unknown", expected_text(name, names)));
+  return find_by_name(efforts(), name, "effort");
 }
 
 Recipe resolved(Recipe recipe) {
@@ -61,7 +53,8 @@ std::vector<RecipeStep> learning_steps(const Recipe& recipe) {
   const Recipe whole = resolved(recipe);
   std::vector<RecipeStep> wanted;
   for (const RecipeStep& step : recipe_steps()) {
-    if (step.gives == StepGives::kLearned && step.is_wanted(whole)) wanted.push_back(step);
+    const bool learns = step.needs == StepNeeds::kSamples && step.gives == StepGives::kLearned;
+    if (learns && step.is_wanted(whole)) wanted.push_back(step);
   }
   return wanted;
 }

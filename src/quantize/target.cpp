@@ -37,15 +37,7 @@ std::span<const Target> targets() {
   return all;
 }
 
-const Target& find_target(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Target& target : targets()) {
-    if (target.name == name) return target;
-    names.emplace_back(target.name);
-  }
-  throw Error(ErrorCode::kUsage,
-              concat("target '", name, "' is unknown", expected_text(name, names)));
-}
+const Target& find_target(std::string_view name) { return find_by_name(targets(), name, "target"); }
 
 namespace {
 

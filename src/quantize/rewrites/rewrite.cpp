@@ -4,8 +4,6 @@
 
 #include "base/check.h"
 #include "base/choices.h"
-#include "base/text.h"
-#include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {
@@ -22,13 +20,7 @@ std::span<const RewriteInfo> rewrites() {
 }
 
 const RewriteInfo& find_rewrite(std::string_view name) {
-  std::vector<std::string> names;
-  for (const RewriteInfo& rewrite : rewrites()) {
-    if (rewrite.name == name) return rewrite;
-    names.emplace_back(rewrite.name);
-  }
-  throw Error(ErrorCode::kUsage,
-              concat("rewrite '", name, "' is unknown", expected_text(name, names)));
+  return find_by_name(rewrites(), name, "rewrite");
 }
 
 std::vector<RewriteReport> apply_rewrites(std::span<const std::string> names,

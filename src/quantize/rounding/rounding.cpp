@@ -27,13 +27,7 @@ std::span<const RoundingInfo> roundings() noexcept {
 }
 
 const RoundingInfo& find_rounding(std::string_view name) {
-  std::vector<std::string> names;
-  for (const RoundingInfo& rounding : roundings()) {
-    if (rounding.name == name) return rounding;
-    names.emplace_back(rounding.name);
-  }
-  throw Error(ErrorCode::kUsage,
-              concat("weight rounding '", name, "' is unknown", expected_text(name, names)));
+  return find_by_name(roundings(), name, "weight rounding");
 }
 
 const RoundingInfo& rounding_of(const QuantizeOptions& options, const RoundedWeights& rounded) {

@@ -1,11 +1,6 @@
-#include <algorithm>
 #include <array>
-#include <string>
-#include <vector>
 
 #include "base/choices.h"
-#include "base/text.h"
-#include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool {
@@ -24,13 +19,7 @@ std::span<const WeightMethodInfo> weight_methods() noexcept {
 }
 
 const WeightMethodInfo& find_weight_method(std::string_view name) {
-  std::vector<std::string> names;
-  for (const WeightMethodInfo& method : weight_methods()) {
-    if (method.name == name) return method;
-    names.emplace_back(method.name);
-  }
-  throw Error(ErrorCode::kUsage,
-              concat("weight method '", name, "' is unknown", expected_text(name, names)));
+  return find_by_name(weight_methods(), name, "weight method");
 }
 
 }  // namespace qtool

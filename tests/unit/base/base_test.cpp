@@ -65,6 +65,21 @@ TEST(Choices, ShortListsAreShownWhenNothingIsNear) {
   EXPECT_EQ(expected_text("vulkan", names), "; expected cpu, qtool or tensorrt");
 }
 
+TEST(Choices, FindARowByItsName) {
+  struct Row {
+    std::string_view name;
+  };
+  const std::vector<Row> rows = {{"cpu"}, {"qtool"}};
+  EXPECT_EQ(&find_by_name(rows, "qtool", "target"), &rows[1]);
+  try {
+    static_cast<void>(find_by_name(rows, "qtol", "target"));
+    ADD_FAILURE() << "'qtol' was found";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_STREQ(error.what(), "target 'qtol' is unknown; did you mean 'qtool'?");
+  }
+}
+
 TEST(Text, MatchesPatterns) {
   EXPECT_TRUE(matches_pattern("layer1/conv", "layer?/*"));
   EXPECT_TRUE(matches_pattern("", "*"));

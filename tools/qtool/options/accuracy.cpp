@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/choices.h"
 #include "base/text.h"
 #include "console.h"
 #include "program/checks.h"
@@ -17,12 +18,12 @@
 namespace qtool::tool {
 namespace {
 
-// A learning step as the command line and the progress call it.
+// The names of a learning step on the command line and in the progress.
 struct LearningStep {
   std::string_view name;    // RecipeStep::name
-  std::string_view option;  // that asks for it
+  std::string_view option;  // asks for the step
   std::string task;
-  std::string more_items;  // that its progress counts besides the samples
+  std::string more_items;  // items that the progress counts in addition to the samples
 };
 
 const LearningStep& learning_step(std::string_view name) {
@@ -51,7 +52,7 @@ std::string options_of(const EffortInfo& effort) {
                 effort.has_budget ? " within --budget" : "");
 }
 
-// An option that is one of these words.
+// Adds an option whose value is one of `words`.
 void word(Command& command, const char* name, std::string& value, const std::string& help,
           std::vector<std::string> words) {
   command.option(name, value, help).placeholder("HOW").show_default().one_of(std::move(words));
@@ -90,7 +91,7 @@ void print_tuning(const LearnReport& report, std::string_view noun) {
               "s kept aside", kept));
 }
 
-// What a step found that the user should know.
+// Prints the results of a step that a user should know.
 void print_step(const RecipeStep& step, const LearnReport& report, std::string_view noun) {
   if (step.name == "tune_ranges") print_tuning(report, noun);
   if (step.name == "round_weights" && report.nothing_was_rounded) {
@@ -196,18 +197,16 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, Recipe& re
                                                             : BiasCorrection::kTable;
   recipe.max_memory = max_memory_ << 20;
   recipe.budget_seconds = seconds_of_time(budget_);
-  // The options' rules take --effort for company enough, whatever is given beside it. The --resume
-  // of search keeps more than rounded weights.
+  // The rules of the options accept these options beside --effort, even if --weight-rounding
+  // nearest is given. So the case is refused here. The --resume of search is exempt, because it
+  // keeps more than rounded weights.
   for (const char* option : {"--max-memory", "--resume"}) {
     if (learns(recipe, "round_weights") || !command.given(option)) continue;
     if (option == std::string_view("--resume") && !resume_.given()) continue;
-    std::string names;
-    for (const std::string& name : roundings_on_samples()) {
-      names += concat(names.empty() ? "" : " or ", name);
-    }
-    throw Error(ErrorCode::kUsage, concat(option, " has no effect with --weight-rounding ",
-                                          resolved(recipe).rounding.value(),
-                                          "; it goes with --weight-rounding ", names));
+    throw Error(
+        ErrorCode::kUsage,
+        concat(option, " has no effect with --weight-rounding ", resolved(recipe).rounding.value(),
+               "; it goes with --weight-rounding ", alternatives(roundings_on_samples())));
   }
   resume_.declare();
   if (has_samples) return;
