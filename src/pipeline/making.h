@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "qtool/calib/collect.h"
-#include "qtool/pipeline/calibrate.h"
 #include "qtool/pipeline/make_model.h"
 #include "qtool/pipeline/recipe.h"
 #include "qtool/quantize/quantize.h"
@@ -13,7 +12,7 @@ namespace qtool {
 
 class Executor;
 
-/// A model on its way: what its steps read and write.
+/// The data that the steps read and write while a model is made.
 struct Making {
   const Executor& fp32;
   const Recipe& recipe;  ///< resolved
@@ -35,10 +34,7 @@ struct Making {
 /// A step: reads what earlier ones wrote, and writes its own.
 using StepFunction = void (*)(Making& making);
 
-/// Runs the wanted steps that give one thing.
+/// Runs the steps that the recipe asks for and that give `gives`, in their order.
 void run_steps(StepGives gives, Making& making);
-
-/// How Calibration is told what a recipe says.
-CalibrateOptions calibrate_options(const Recipe& recipe, const MakeOptions& options);
 
 }  // namespace qtool

@@ -34,14 +34,15 @@ struct MakeOptions {
   StopCheck stop{};       ///< asked often; true ends the work with ErrorCode::kCancelled
   /// Called when a step begins. The progress that it returns counts the items of the step.
   std::function<Progress(const RecipeStep& step)> begin{};
-  /// Called when a learning step has ended, with all that is known by then.
+  /// Called when a learning step has ended, with the report so far.
   std::function<void(const RecipeStep& step, const LearnReport& report)> end{};
-  /// Results of the same work that was stopped before; null for none. `key`: a hash of all that the
-  /// results depend on. Whoever opens them removes them once the model is written.
+  /// Returns the kept results of the same work that was stopped before; null for none. `key`: a
+  /// hash of everything that the results depend on. The caller of learn() removes them once the
+  /// model is written.
   std::function<PartialResults*(std::uint64_t key)> resume{};
 };
 
-/// What the learning steps found, beside what they wrote into StaticInputs.
+/// The results of the learning steps, except those in StaticInputs::learned.
 struct LearnReport {
   struct Took {
     std::string_view step;

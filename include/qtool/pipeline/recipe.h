@@ -65,14 +65,14 @@ Recipe resolved(Recipe recipe);
 /// are those of the caller.
 StaticOptions static_options(const Recipe& recipe);
 
-/// What a step of the way to a model works from.
+/// The data that a step on the way to a model needs.
 enum class StepNeeds : std::uint8_t {
   kNothing,     ///< the choices, and the results of earlier steps
   kStatistics,  ///< a calibration table
   kSamples,     ///< images or tensors to run the network on
 };
 
-/// What a step makes.
+/// The result of a step.
 enum class StepGives : std::uint8_t {
   kTable,    ///< the calibration table
   kLearned,  ///< a part of Learned

@@ -47,23 +47,23 @@ const WeightMethodInfo& find_weight_method(std::string_view name);
 /// A layer with weights on its way to integers, in src/quantize/layer.h.
 struct Layer;
 
-/// A rounding method: the integers of a layer whose scales are chosen, int8 in the shape of its
-/// weights, within the limits of its scheme. It sees the whole layer and what is known about its
-/// input. The result depends on nothing else.
+/// A rounding method. It computes the integers of a layer whose scales are already chosen: int8, in
+/// the shape of the weights, within the limits of the scheme. The result depends only on the layer
+/// and on the data about its input.
 using Rounding = Tensor (*)(const Layer& layer);
 
-/// What a rounding method must know of the input of a layer. Without it the method rounds to
-/// nearest.
+/// The data about the input of a layer that a rounding method needs. Without these data it rounds
+/// to nearest.
 enum class RoundingNeeds : std::uint8_t {
   kNothing,
-  kMoments,  ///< the second moments of its input vectors
-  kSamples,  ///< the moments and input vectors; without vectors it makes do with the moments
+  kMoments,  ///< the second moments of the input vectors
+  kSamples,  ///< the moments and some vectors; uses the moments alone if there are no vectors
 };
 
 /// A row of the list of rounding methods.
 struct RoundingInfo {
   std::string_view name;
-  std::string_view summary;  ///< one phrase for help texts, whose subject is the name
+  std::string_view summary;  ///< one phrase for help texts; its subject is the name
   RoundingNeeds needs = RoundingNeeds::kNothing;
   Rounding round = nullptr;
 };
@@ -184,12 +184,12 @@ struct RoundedLayer {
 /// Layers that were rounded, by name; see round_on_images().
 using RoundedWeights = std::map<std::string, RoundedLayer, std::less<>>;
 
-/// What running the network on images found out for quantize(). These are results of earlier steps,
-/// see the room `on_images`; choices are StaticOptions.
+/// The results of running the network on images, for quantize(); see the room `on_images`.
+/// StaticOptions has the choices.
 struct Learned {
-  /// In place of the ranges of the table, except where the user gave one; see tune_ranges().
+  /// Ranges that replace those of the table, except ranges that the user gave; see tune_ranges().
   TunedRanges tuned_ranges;
-  RoundedWeights rounded;  ///< instead of rounding these layers; see round_on_images()
+  RoundedWeights rounded;  ///< used instead of rounding these layers; see round_on_images()
   BiasShifts bias_shifts;  ///< for BiasCorrection::kSequential; see sequential_bias_shifts()
 };
 
@@ -301,7 +301,7 @@ struct Quantized {
 Quantized quantize(const Graph& prepared, const CalibrationTable& table,
                    const StaticOptions& options = {}, const Learned& learned = {});
 
-/// All that quantize() makes one model from.
+/// Everything from which quantize() makes one model.
 struct StaticInputs {
   CalibrationTable table;
   StaticOptions options;

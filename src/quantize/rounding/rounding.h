@@ -9,8 +9,8 @@
 
 namespace qtool {
 
-/// The rounding method of `options`. Throws Error(kUsage) as find_rounding(), and when it needs
-/// images but `rounded` is empty.
+/// The rounding method of `options`. Throws Error(kUsage) as find_rounding(), and if the method
+/// needs images but `rounded` is empty.
 const RoundingInfo& rounding_of(const QuantizeOptions& options, const RoundedWeights& rounded);
 
 /// A hash of the data that a rounding method rounds: the weights, scales and zero points of a

@@ -14,34 +14,34 @@
 
 namespace qtool::tool {
 
-/// Which efforts a command offers.
+/// The efforts that a command offers.
 enum class Efforts {
   kAll,
-  kWithoutBudget,  ///< those that end by themselves
+  kWithoutBudget,  ///< efforts that end by themselves
 };
 
-/// --effort HOW, of which `effort` is the default.
+/// Adds --effort HOW; the value of `effort` is the default.
 void add_effort(Command& command, std::string& effort, Efforts offered);
 
-/// Who rounds and corrects: quantize takes everything, and needs images for some of it; search has
-/// images anyway, and tries models whose biases nothing but the table corrects.
+/// The command that takes the options. quantize takes all of them and needs images for some. search
+/// always has images, and only the table corrects the biases of the models that it tries.
 enum class AccuracyUse { kQuantize, kSearch };
 
-/// What is done for accuracy with the table and images: --effort, --tune-ranges, --weight-rounding,
-/// --max-memory, and with quantize --bias-correction, --budget and --resume.
+/// The options that improve accuracy with the table and images: --effort, --tune-ranges,
+/// --weight-rounding and --max-memory; for quantize also --bias-correction, --budget and --resume.
 class AccuracyOptions {
  public:
   /// Call after SampleOptions::add_to().
   void add_to(Command& command, AccuracyUse use);
-  /// Writes the choices into `recipe`. Throws Error(kUsage) for a step that needs images where
-  /// there are none, and for options without effect.
+  /// Writes the choices into `recipe`. Throws Error(kUsage) for a step that needs images if there
+  /// are none, and for options without effect.
   void apply(const Command& command, bool has_samples, Recipe& recipe) const;
-  /// Runs the steps of `recipe` that learn from samples, and says what came of them. `preprocess`
-  /// says how images are prepared.
+  /// Runs the steps of `recipe` that learn from samples, and prints their results. The results go
+  /// to `inputs`. `preprocess` says how images are prepared.
   void learn(const Model& fp32, const Recipe& recipe, const Samples& samples,
              const Preprocess& preprocess, BadImages policy, const RunOptions& run,
              StaticInputs& inputs);
-  /// Removes what was kept for --resume: the model is written.
+  /// Removes the file of --resume. Call when the model is written.
   void finish();
 
  private:
