@@ -16,4 +16,13 @@ inline Tensor random_floats(Shape shape, unsigned seed, float low = -1.0F, float
   return tensor;
 }
 
+/// A float32 tensor of values of a normal distribution, the same for the same seed.
+inline Tensor normal_floats(Shape shape, unsigned seed, float mean, float deviation) {
+  Tensor tensor(DType::kFloat32, std::move(shape));
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(mean, deviation);
+  for (float& value : tensor.values<float>()) value = normal(random);
+  return tensor;
+}
+
 }  // namespace qtool

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "qtool/pipeline/calibrate.h"
 #include "quantize/placement/placement.h"
 #include "support/image_folder.h"
+#include "support/random_floats.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -24,11 +24,7 @@ namespace {
 constexpr std::int64_t kRoundedSide = 12;
 
 Tensor floats_to_round(const Shape& shape, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.05F, 0.3F);
-  Tensor tensor(DType::kFloat32, shape);
-  for (float& v : tensor.values<float>()) v = normal(random);
-  return tensor;
+  return normal_floats(shape, seed, 0.05F, 0.3F);
 }
 
 /// A convolution, a depthwise one, a transposed one, which the target leaves in FP32, and a

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "qtool/pipeline/calibrate.h"
 #include "quantize/placement/placement.h"
 #include "support/image_folder.h"
+#include "support/random_floats.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -27,11 +27,7 @@ constexpr std::int64_t kCorrectedSide = 8;
 constexpr std::int64_t kImages = 6;
 
 Tensor shifted_floats(const Shape& shape, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.1F, 0.4F);
-  Tensor tensor(DType::kFloat32, shape);
-  for (float& v : tensor.values<float>()) v = normal(random);
-  return tensor;
+  return normal_floats(shape, seed, 0.1F, 0.4F);
 }
 
 /// Two branches after a convolution, their sum, and a matrix product without a bias port.

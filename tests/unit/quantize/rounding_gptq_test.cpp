@@ -10,6 +10,7 @@
 #include "qtool/exec/executor.h"
 #include "quantize/rounding/input_moments.h"
 #include "quantize/rounding/rounding.h"
+#include "support/random_floats.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -18,11 +19,7 @@ namespace {
 using Matrix = std::vector<std::vector<double>>;
 
 Tensor gptq_floats(const Shape& shape, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.2F, 0.5F);
-  Tensor tensor(DType::kFloat32, shape);
-  for (float& v : tensor.values<float>()) v = normal(random);
-  return tensor;
+  return normal_floats(shape, seed, 0.2F, 0.5F);
 }
 
 /// Moments of vectors whose elements depend on their neighbours, separately for each group.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <random>
 
 #include "base/text.h"
 #include "qtool/base/error.h"
@@ -13,6 +12,7 @@
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement/placement.h"
 #include "quantize/weights/weights.h"
+#include "support/random_floats.h"
 #include "support/signal_to_noise.h"
 #include "unit/quantize_net.h"
 
@@ -23,11 +23,7 @@ constexpr std::int64_t kTypedChannels = 4;
 constexpr std::int64_t kTypedSide = 6;
 
 Tensor centred_floats(const Shape& shape, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.0F, 0.5F);
-  Tensor tensor(DType::kFloat32, shape);
-  for (float& v : tensor.values<float>()) v = normal(random);
-  return tensor;
+  return normal_floats(shape, seed, 0.0F, 0.5F);
 }
 
 /// conv 3x3 -> Relu -> conv 1x1 -> + (the first Relu) -> global pool -> Gemm.
