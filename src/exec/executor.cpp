@@ -121,11 +121,11 @@ Executor::Executor(Graph graph, StopCheck stop)
 
 Executor::~Executor() = default;
 
-void lower(ShapedGraph& shaped, const CompileOptions& options, const StopCheck& stop) {
+void lower(ShapedGraph& shaped, const CompileOptions& options) {
   if (options.lowering == Lowering::kInteger) {
-    lower(shaped, options.requantization, stop);
+    lower(shaped, options.requantization);
   } else {
-    lower_to_reference(shaped, stop);
+    lower_to_reference(shaped);
   }
 }
 
@@ -144,8 +144,8 @@ std::shared_ptr<const Plan> Executor::compile(const InputShapes& shapes,
       resolved.keep};
   return state_->plans.get(key, [&] {
     const StopScope scope(state_->stop);
-    ShapedGraph shaped = specialize(state_->graph, shapes, resolved.observe, state_->stop);
-    lower(shaped, resolved, state_->stop);
+    ShapedGraph shaped = specialize(state_->graph, shapes, resolved.observe);
+    lower(shaped, resolved);
     return PlanBuilder(shaped, resolved, state_->packs, state_->stop).build();
   });
 }

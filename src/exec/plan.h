@@ -82,7 +82,7 @@ struct Workspace::State {
 std::int64_t assign_offsets(std::vector<Storage>& storages);
 
 /// Lowers a shaped graph as the options say.
-void lower(ShapedGraph& shaped, const CompileOptions& options, const StopCheck& stop);
+void lower(ShapedGraph& shaped, const CompileOptions& options);
 
 /// Turns a lowered graph into a plan: chooses layouts, inserts reorders, makes the operators and
 /// assigns the memory.

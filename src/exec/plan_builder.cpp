@@ -334,7 +334,7 @@ void PlanBuilder::add_bodies(NodeId id, OpContext& context) {
   options.keep = false;
   for (const auto& subgraph : params->subgraphs) {
     ShapedGraph shaped = subgraph->shaped;
-    lower(shaped, options, stop_);
+    lower(shaped, options);
     context.bodies.push_back(make_body(
         PlanBuilder(shaped, options, packs_, stop_, &table_bytes_).build(), subgraph->inputs));
   }
@@ -389,7 +389,7 @@ std::shared_ptr<const Plan> PlanBuilder::build() {
   for (std::size_t i = 0; i < shaped_.graph.inputs().size(); ++i) add_input(i);
   observe_constants();
   for (const NodeId id : shaped_.graph.nodes()) {
-    check_stop(stop_);
+    check_stop_inside();
     add_node(id);
   }
   add_outputs();

@@ -42,8 +42,7 @@ bool has_subgraphs(const Graph& graph) {
 
 // The graph with the known types, shapes and constants of its values. Nothing when an input has no
 // fixed type and shape, the budget is used up, or specializing fails.
-std::optional<ShapedGraph> shape_fixed(const Graph& graph, ExpandBudget& budget,
-                                       const StopCheck& stop) {
+std::optional<ShapedGraph> shape_fixed(const Graph& graph, ExpandBudget& budget) {
   if (budget.work < 0) return std::nullopt;
   for (const ValueId id : graph.inputs()) {
     const Value& value = graph.value(id);
@@ -57,7 +56,7 @@ std::optional<ShapedGraph> shape_fixed(const Graph& graph, ExpandBudget& budget,
   once.copies = std::min(budget.copies, kMaxShapedAtOnce);
   const std::int64_t copies = once.copies;
   try {
-    shaped = specialize(graph, once, stop);
+    shaped = specialize(graph, once);
   } catch (const Error& error) {  // running the graph reports the reason
     if (error.code() == ErrorCode::kCancelled) throw;
   }
@@ -66,13 +65,13 @@ std::optional<ShapedGraph> shape_fixed(const Graph& graph, ExpandBudget& budget,
   return shaped;
 }
 
-Graph prepare(Graph graph, Budgets& budgets, const StopCheck& stop);
+Graph prepare(Graph graph, Budgets& budgets);
 
 // Expands the control flow whose course is known, and prepares the bodies of the rest. Returns
 // whether there are new nodes.
-bool expand(Graph& graph, Budgets& budgets, const StopCheck& stop) {
+bool expand(Graph& graph, Budgets& budgets) {
   if (!has_subgraphs(graph)) return false;
-  const std::optional<ShapedGraph> shaped = shape_fixed(graph, budgets.shaping, stop);
+  const std::optional<ShapedGraph> shaped = shape_fixed(graph, budgets.shaping);
   // The shaped graph was expanded separately, so a value that expanding adds has another id there.
   const std::size_t shared = graph.value_limit();
   const ExpandTools tools{
@@ -82,15 +81,15 @@ bool expand(Graph& graph, Budgets& budgets, const StopCheck& stop) {
       },
       [&](Graph body) {
         budgets.expand.spend(static_cast<std::int64_t>(body.nodes().size()));
-        return prepare(std::move(body), budgets, stop);
+        return prepare(std::move(body), budgets);
       },
       budgets.expand};
   return expand_subgraphs(graph, tools);
 }
 
-Graph prepare(Graph graph, Budgets& budgets, const StopCheck& stop) {
+Graph prepare(Graph graph, Budgets& budgets) {
   const auto pass = [&](void (*run)(Graph&)) {
-    check_stop(stop);
+    check_stop_inside();
     run(graph);
     graph.check();
   };
@@ -102,13 +101,13 @@ Graph prepare(Graph graph, Budgets& budgets, const StopCheck& stop) {
   pass(remove_identities);
   const auto fold = [&] {
     fold_constants(graph, [&](const Graph& whole, NodeId id) {
-      check_stop(stop);
+      check_stop_inside();
       return evaluate_node(whole, id, LoweredParams{}, budgets.expand.folding.get());
     });
     graph.check();
   };
   fold();
-  while (expand(graph, budgets, stop)) {
+  while (expand(graph, budgets)) {
     pass(remove_identities);
     fold();
   }
@@ -127,7 +126,7 @@ Graph prepare(Graph graph, const StopCheck& stop) {
   const auto nodes = static_cast<std::int64_t>(graph.nodes().size());
   Budgets budgets{{kMaxLoopNodes, folding},
                   {kMaxShapedLoopNodes, folding, kMaxShapedBodyNodes + kShapedTimes * nodes}};
-  return prepare(std::move(graph), budgets, stop);
+  return prepare(std::move(graph), budgets);
 }
 
 const Value& image_input(const Graph& graph) {

@@ -14,26 +14,26 @@ void finish(ShapedGraph& shaped) {
 
 }  // namespace
 
-void lower(ShapedGraph& shaped, Requantization requantization, const StopCheck& stop) {
+void lower(ShapedGraph& shaped, Requantization requantization) {
   Clusters clusters(shaped, requantization);
   for (const auto pass :
        {fold_quantized_constants, relabel_signed_activations, lift_rows, sink_dequantize,
         quantize_wide_tensors, lower_products, add_wide_products, lower_recurrent, lower_functions,
         lower_elementwise, lower_edges, mark_integer_products}) {
-    check_stop(stop);
+    check_stop_inside();
     pass(clusters);
   }
   shaped.graph.remove_dead_nodes();
-  fold_all_constants(shaped, stop);
+  fold_all_constants(shaped);
   fuse_float(shaped);
   fuse_chains(shaped);
-  check_stop(stop);
+  check_stop_inside();
   finish(shaped);
 }
 
-void lower_to_reference(ShapedGraph& shaped, const StopCheck& stop) {
-  fold_all_constants(shaped, stop);
-  check_stop(stop);
+void lower_to_reference(ShapedGraph& shaped) {
+  fold_all_constants(shaped);
+  check_stop_inside();
   finish(shaped);
 }
 

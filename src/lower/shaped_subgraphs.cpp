@@ -20,8 +20,8 @@ bool is_same(const ValueInfo& a, const ValueInfo& b) {
 
 class SubgraphShaper {
  public:
-  SubgraphShaper(ShapedGraph& shaped, NodeId id, ExpandBudget& budget, const StopCheck& stop)
-      : shaped_(shaped), id_(id), budget_(budget), stop_(stop) {}
+  SubgraphShaper(ShapedGraph& shaped, NodeId id, ExpandBudget& budget)
+      : shaped_(shaped), id_(id), budget_(budget) {}
 
   std::vector<ValueInfo> shape_if() {
     require_steering(0, "condition", DType::kBool);
@@ -100,7 +100,7 @@ class SubgraphShaper {
     }
     BoundGraph bound = bind_inputs(graph, own);
     auto subgraph = std::make_shared<ShapedSubgraph>();
-    subgraph->shaped = specialize(bound.graph, budget_, stop_);
+    subgraph->shaped = specialize(bound.graph, budget_);
     subgraph->inputs = std::move(bound.inputs);
     std::vector<ValueInfo> outputs;
     for (const ValueId output : subgraph->shaped.graph.outputs()) {
@@ -149,7 +149,6 @@ class SubgraphShaper {
   ShapedGraph& shaped_;
   NodeId id_;
   ExpandBudget& budget_;
-  const StopCheck& stop_;
   SubgraphParams params_;
 };
 
@@ -168,9 +167,8 @@ KnownValue known_of(const ShapedGraph& shaped, ValueId id) {
   return known;
 }
 
-std::vector<ValueInfo> infer_subgraphs(ShapedGraph& shaped, NodeId id, ExpandBudget& budget,
-                                       const StopCheck& stop) {
-  SubgraphShaper shaper(shaped, id, budget, stop);
+std::vector<ValueInfo> infer_subgraphs(ShapedGraph& shaped, NodeId id, ExpandBudget& budget) {
+  SubgraphShaper shaper(shaped, id, budget);
   if (shaped.graph.node(id).is("If")) return shaper.shape_if();
   if (shaped.graph.node(id).is("Loop")) return shaper.shape_loop();
   throw Error(ErrorCode::kUnsupported,

@@ -192,8 +192,7 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
 // Infers the nodes in order. The nodes that an If, Loop or Scan expands to take its place.
 class Specializer {
  public:
-  Specializer(ShapedGraph& shaped, ExpandBudget& budget, const StopCheck& stop)
-      : shaped_(shaped), budget_(budget), stop_(stop) {}
+  Specializer(ShapedGraph& shaped, ExpandBudget& budget) : shaped_(shaped), budget_(budget) {}
 
   void run() {
     for (const NodeId id : std::vector<NodeId>(shaped_.graph.nodes())) visit(id);
@@ -203,11 +202,11 @@ class Specializer {
 
  private:
   void visit(NodeId id) {
-    check_stop(stop_);
+    check_stop_inside();
     if (try_fold(shaped_, id, QdqOfConstants::kKeep)) return;
     if (!shaped_.graph.node(id).has_subgraphs()) return infer_node(shaped_, id);
     const auto added = expand_node(shaped_.graph, id, tools());
-    if (!added) return learn(id, infer_subgraphs(shaped_, id, budget_, stop_));
+    if (!added) return learn(id, infer_subgraphs(shaped_, id, budget_));
     expanded_ = true;
     for (const NodeId next : *added) {
       for (const ValueId input : shaped_.graph.node(next).inputs) {
@@ -215,7 +214,7 @@ class Specializer {
       }
       // A Loop among the added nodes cannot be expanded further.
       if (shaped_.graph.node(next).is("Loop") && shaped_.graph.node(next).has_subgraphs()) {
-        learn(next, infer_subgraphs(shaped_, next, budget_, stop_));
+        learn(next, infer_subgraphs(shaped_, next, budget_));
       } else {
         visit(next);
       }
@@ -232,7 +231,7 @@ class Specializer {
   ExpandTools tools() {
     return {[this](ValueId id) { return known_of(shaped_, id); },
             [this](const Graph& body) {
-              ShapedGraph folded = specialize(body, budget_, stop_);
+              ShapedGraph folded = specialize(body, budget_);
               for (const ValueId output : folded.graph.outputs()) {
                 const KnownValue known = known_of(folded, output);
                 folded.graph.declare(output, known.dtype, known.shape);
@@ -244,13 +243,11 @@ class Specializer {
 
   ShapedGraph& shaped_;
   ExpandBudget& budget_;
-  const StopCheck& stop_;
   bool expanded_ = false;
 };
 
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
-                       const std::vector<std::string>& observe, ExpandBudget& budget,
-                       const StopCheck& stop) {
+                       const std::vector<std::string>& observe, ExpandBudget& budget) {
   ShapedGraph shaped;
   shaped.graph = graph;
   shaped.outputs = graph.outputs().size();
@@ -271,7 +268,7 @@ ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
     if (graph.is_constant(id)) learn_constant(shaped, id);
   }
   learn_inputs(shaped, shapes);
-  Specializer(shaped, budget, stop).run();
+  Specializer(shaped, budget).run();
   return shaped;
 }
 
@@ -325,16 +322,16 @@ ValueId ShapedGraph::add_constant(std::string_view base, Tensor tensor) {
 }
 
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
-                       const std::vector<std::string>& observe, const StopCheck& stop,
+                       const std::vector<std::string>& observe,
                        std::shared_ptr<FoldBudget> folding) {
   if (folding == nullptr) folding = std::make_shared<FoldBudget>(graph);
   ExpandBudget budget{kMaxLoopNodes, std::move(folding)};
-  return specialize(graph, shapes, observe, budget, stop);
+  return specialize(graph, shapes, observe, budget);
 }
 
-ShapedGraph specialize(const Graph& graph, ExpandBudget& budget, const StopCheck& stop) {
+ShapedGraph specialize(const Graph& graph, ExpandBudget& budget) {
   budget.spend(static_cast<std::int64_t>(graph.nodes().size()));
-  return specialize(graph, {}, {}, budget, stop);
+  return specialize(graph, {}, {}, budget);
 }
 
 void infer_missing(ShapedGraph& shaped) {
@@ -352,10 +349,10 @@ void infer_missing(ShapedGraph& shaped) {
   }
 }
 
-void fold_all_constants(ShapedGraph& shaped, const StopCheck& stop) {
+void fold_all_constants(ShapedGraph& shaped) {
   const std::vector<NodeId> order = shaped.graph.nodes();
   for (const NodeId id : order) {
-    check_stop(stop);
+    check_stop_inside();
     try_fold(shaped, id, QdqOfConstants::kFold);
   }
   shaped.graph.remove_dead_nodes();

@@ -10,7 +10,6 @@
 #include "graph/fold_budget.h"
 #include "ops/lowered.h"
 #include "ops/operator.h"
-#include "qtool/base/progress.h"
 #include "qtool/graph/graph.h"
 
 namespace qtool {
@@ -59,17 +58,18 @@ struct ShapedGraph {
 /// by the nodes of its subgraph. Q/DQ of constants stays, because lowering needs it. The tensors
 /// named in `observe` become graph outputs, so the nodes that they depend on stay too. A node whose
 /// results do not fit into the budget `folding` also stays; null: a budget of the graph's own.
-/// Throws Error(kUnsupported) for unknown operators, Error(kInvalidModel) for contradictions,
+/// Throws Error(kCancelled) when the current StopScope asks to stop,
+/// Error(kUnsupported) for unknown operators, Error(kInvalidModel) for contradictions,
 /// Error(kUsage) when `shapes` names no input or contradicts a declared shape or when an observed
 /// tensor is not computed by the network.
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
-                       const std::vector<std::string>& observe = {}, const StopCheck& stop = {},
+                       const std::vector<std::string>& observe = {},
                        std::shared_ptr<FoldBudget> folding = nullptr);
 
 /// Infers the shapes of values that an edit of the graph added.
 void infer_missing(ShapedGraph& shaped);
 
 /// Evaluates the remaining operations on constants (dequantized weights that stayed FP32).
-void fold_all_constants(ShapedGraph& shaped, const StopCheck& stop);
+void fold_all_constants(ShapedGraph& shaped);
 
 }  // namespace qtool

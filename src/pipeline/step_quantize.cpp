@@ -1,3 +1,4 @@
+#include "base/stop.h"
 #include "pipeline/making.h"
 #include "qtool/exec/executor.h"
 
@@ -5,7 +6,10 @@ namespace qtool {
 
 bool wants_quantize(const Recipe& /*recipe*/) { return true; }
 
-/// Emits the model; see quantize().
-void step_quantize(Making& making) { making.int8 = quantize(making.fp32.graph(), making.inputs); }
+/// Emits the model; see quantize(). It can be stopped while it infers shapes.
+void step_quantize(Making& making) {
+  const StopScope scope(making.options.stop);
+  making.int8 = quantize(making.fp32.graph(), making.inputs);
+}
 
 }  // namespace qtool

@@ -134,7 +134,8 @@ BiasShift table_bias_shift(const Graph& graph, const CalibrationTable& table) {
   std::vector<std::optional<ValueInfo>> infos;
   try {
     infos = specialize(graph, typical_shapes(graph, table.preprocess.value_or(Preprocess()))).infos;
-  } catch (const Error&) {  // shapes that cannot be inferred: padding is ignored
+  } catch (const Error& error) {  // shapes that cannot be inferred: padding is ignored
+    if (error.code() == ErrorCode::kCancelled) throw;
   }
   return [&graph, infos = std::move(infos)](const Layer& layer) {
     const auto input = static_cast<std::size_t>(graph.node(layer.node).inputs[0]);

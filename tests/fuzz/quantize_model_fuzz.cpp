@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/stop.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
@@ -93,9 +94,8 @@ qtool::CalibrationTable table_of(const qtool::Graph& graph, const StaticOptions&
 // The reason why the graph cannot be prepared or does not run; an empty string if it runs. Returns
 // no value if its inputs are not small, because there may not be enough memory, or if it runs for
 // long.
-std::optional<std::string> problem_of(qtool::Graph graph) {
+std::optional<std::string> problem_of(qtool::Graph graph, const qtool::StopCheck& stop) {
   bool is_small = true;
-  const qtool::StopCheck stop = qtool::fuzz::stop_soon();
   try {
     graph = qtool::prepare(std::move(graph), stop);
     const qtool::InputShapes shapes = qtool::fuzz::closed_shapes(graph);
@@ -121,8 +121,9 @@ qtool::Graph load_emitted(const std::string& bytes) {
 }
 
 void check(std::string_view bytes) {
-  const qtool::Graph graph =
-      qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"), qtool::fuzz::stop_soon());
+  const qtool::StopCheck stop = qtool::fuzz::stop_soon();
+  const qtool::StopScope scope(stop);  // of quantize()
+  const qtool::Graph graph = qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"), stop);
   const auto choices = static_cast<std::uint64_t>(graph.info.model_version);
   const auto [mode, options] = choices_of(choices);
   std::string emitted;
@@ -143,8 +144,8 @@ void check(std::string_view bytes) {
   }
   // Only a model that runs is compared. Any other may contain a contradiction that shows in only
   // one of the two models.
-  const std::optional<std::string> problem = problem_of(load_emitted(emitted));
-  if (!problem || problem->empty() || problem_of(graph) != "") return;
+  const std::optional<std::string> problem = problem_of(load_emitted(emitted), stop);
+  if (!problem || problem->empty() || problem_of(graph, stop) != "") return;
   std::fprintf(stderr, "the model runs, what was emitted does not: %s\n", problem->c_str());
   std::abort();
 }

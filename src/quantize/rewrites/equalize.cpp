@@ -70,6 +70,7 @@ class Equalizer {
       groups_.emplace(graph_, typical_shapes(graph_, table_.preprocess.value_or(Preprocess())),
                       factors_);
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled) throw;
       return {0, concat("the shapes of its tensors are not known: ", error.what())};
     }
     collect_ranges();

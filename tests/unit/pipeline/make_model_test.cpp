@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -118,11 +119,18 @@ TEST_F(MakeModel, StopsWithinAStep) {
   recipe_.effort = Effort::kBalanced;
   bool stopped = false;
   options_.stop = [&] { return stopped; };
-  options_.begin = [&](const RecipeStep& step) {
-    stopped = step.name == "round_weights";
-    return Progress();
-  };
-  EXPECT_EQ(code_of([&] { static_cast<void>(made()); }), ErrorCode::kCancelled);
+  for (const std::vector<std::string>& rewrites :
+       {std::vector<std::string>{}, std::vector<std::string>{"equalize"}}) {
+    recipe_.rewrites = rewrites;
+    for (const std::string_view last : {"round_weights", "quantize"}) {
+      stopped = false;
+      options_.begin = [&](const RecipeStep& step) {
+        stopped = step.name == last;
+        return Progress();
+      };
+      EXPECT_EQ(code_of([&] { static_cast<void>(made()); }), ErrorCode::kCancelled) << last;
+    }
+  }
 }
 
 // Without time the ranges stay as they are, and adaround gives way to gptq.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stop.h"
 #include "base/text.h"
 #include "console.h"
 #include "files.h"
@@ -149,6 +150,8 @@ Quantized quantize_without_ranges(QuantizeMode mode, const QuantizeOptions& comm
                        name_of(mode)));
   }
   const WeightChoices weights{types.weight_bits, types.weight_method};
+  const StopCheck stop = interrupted;
+  const StopScope scope(stop);
   return mode == QuantizeMode::kDynamic
              ? quantize(prepared, DynamicOptions{common, weights, lstm}, means)
              : quantize(prepared, WeightOnlyOptions{common, weights}, means);
@@ -203,7 +206,7 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
   Model fp32;
   fp32.path = options.model;
   fp32.loaded = load_model(options.model);
-  const Graph prepared = prepare(fp32.loaded);
+  const Graph prepared = prepare(fp32.loaded, interrupted);
   if (const std::optional<NodeId> node = quantized_node(fp32.loaded)) {
     throw Error(ErrorCode::kUnsupported,
                 concat(fp32.loaded.describe(*node), ": the model is quantized already"));
@@ -252,6 +255,8 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
       options.accuracy.learn(fp32, recipe, *samples, of_images, options.images.policy(),
                              options.run, inputs);
     }
+    const StopCheck stop = interrupted;
+    const StopScope scope(stop);
     Quantized made = quantize(prepared, inputs);
     // The hash of the table as in its file, without the overrides.
     made.graph.info.metadata[std::string(kTableHashKey)] = hash;
