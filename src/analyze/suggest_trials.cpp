@@ -13,11 +13,11 @@
 #include "compare/output_noise.h"
 #include "compare/race.h"
 #include "compare/sample_runs.h"
-#include "on_images/sequential_correction.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/exec/executor.h"
 #include "qtool/pipeline/calibrate.h"
+#include "qtool/pipeline/make_model.h"
 #include "qtool/quantize/coverage.h"
 #include "samples/network_inputs.h"
 
@@ -86,13 +86,14 @@ class ScoreSums {
 /// The table that another method gives. Entries that the user set in the base table are kept.
 CalibrationTable decided(const Executor& fp32, const StaticInputs& base,
                          const Collection& statistics, const std::string& method) {
-  CalibrateOptions options;
-  options.target = base.options.target;
-  options.types = base.table.types;
-  options.rewrites = base.table.rewrites.names;
-  options.overrides.exclude = base.options.exclude;
-  options.method = method;
-  options.method_options = base.table.method_options;
+  Recipe recipe;
+  recipe.target = base.options.target;
+  recipe.types = base.table.types;
+  recipe.rewrites = base.table.rewrites.names;
+  recipe.overrides.exclude = base.options.exclude;
+  recipe.method = method;
+  recipe.method_options = base.table.method_options;
+  CalibrateOptions options = calibrate_options(recipe);
   options.collect.threads = base.options.threads;
   options.collect.model_fingerprint = statistics.model_fingerprint;
   for (const TensorStatistics& tensor : statistics.tensors) {
@@ -112,42 +113,6 @@ bool any_effect(const std::vector<RewriteReport>& reports) {
 }
 
 }  // namespace
-
-namespace {
-
-/// The smaller of two numbers: the share of FP32's boxes that are kept, and 1 minus (added boxes /
-/// FP32's boxes).
-std::optional<double> agreement_of(const BoxMatch& match) {
-  if (match.fp32 == 0) return match.int8 == 0 ? std::nullopt : std::optional(0.0);
-  const auto all = static_cast<double>(match.fp32);
-  return std::min(static_cast<double>(match.kept) / all,
-                  1.0 - static_cast<double>(match.added()) / all);
-}
-
-std::optional<double> equal_pixels_of(const AnswerAgreement& answers) {
-  if (!answers.mask || answers.mask->pixels == 0) return std::nullopt;
-  return static_cast<double>(answers.mask->equal) / static_cast<double>(answers.mask->pixels);
-}
-
-}  // namespace
-
-std::optional<BoxMatch> judged_boxes(const AnswerAgreement& answers) {
-  if (!answers.boxes || answers.boxes->matches.empty()) return std::nullopt;
-  // Entries are sorted by score, then by IoU. The last entry with the first score has the highest
-  // IoU.
-  const std::vector<BoxMatch>& matches = answers.boxes->matches;
-  const auto end = std::find_if(matches.begin(), matches.end(), [&](const BoxMatch& match) {
-    return match.score != matches.front().score;
-  });
-  return *(end - 1);
-}
-
-std::optional<double> agreement_of(const AnswerAgreement& answers) {
-  std::optional<double> lowest;
-  if (const std::optional<BoxMatch> boxes = judged_boxes(answers)) lowest = agreement_of(*boxes);
-  const std::optional<double> pixels = equal_pixels_of(answers);
-  return pixels ? std::min(lowest.value_or(1.0), *pixels) : lowest;
-}
 
 Trials::Trials(const Executor& fp32, const StaticInputs& base, const Samples& samples,
                const SuggestOptions& options, AnswerOptions answers)
@@ -192,42 +157,54 @@ CalibrationTable Trials::table_of(const Change& change) const {
   return found->second;
 }
 
-const BiasShifts& Trials::shifts_of(const Change& change, const CalibrationTable& table,
-                                    const StaticOptions& options) const {
+Recipe Trials::recipe_of(const Change& change) const {
+  const auto joined = [](std::vector<std::string> own, const std::vector<std::string>& more) {
+    own.insert(own.end(), more.begin(), more.end());
+    return own;
+  };
+  const StaticOptions& base = base_.options;
+  Recipe recipe;
+  recipe.target = base.target;
+  recipe.types = base.types;
+  recipe.rewrites = change.rewrites ? change.rewrites : base.rewrites;
+  recipe.bias_correction =
+      change.corrected_on.empty() ? base.bias_correction : BiasCorrection::kSequential;
+  recipe.overrides.exclude = joined(base.exclude, change.exclude);
+  recipe.overrides.wide = joined(base.wide, change.wide);
+  recipe.overrides.ranges = change.ranges;
+  recipe.form = base.form;
+  if (!change.weight_method.empty()) recipe.types.weight_method = change.weight_method;
+  return recipe;
+}
+
+const BiasShifts& Trials::shifts_of(const Change& change, const Recipe& recipe,
+                                    StaticInputs inputs) const {
   for (const auto& [known, shifts] : by_correction_) {
     if (known == change) return shifts;
   }
   const CorrectionImages& images = options_.correction.value();
-  CollectOptions collect;
-  collect.preprocess = images.preprocess;
-  collect.bad_images = options_.bad_images;
-  collect.threads = options_.threads;
-  collect.progress = [&](std::int64_t, std::int64_t) {
-    return options_.stop && options_.stop() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
-  };
-  ShiftsOnImages measured =
-      sequential_bias_shifts(fp32_, table, options, base_.learned, images.samples, collect);
-  return by_correction_.emplace_back(change, std::move(measured.shifts)).second;
+  MakeOptions options;
+  options.preprocess = images.preprocess;
+  options.bad_images = options_.bad_images;
+  options.threads = options_.threads;
+  options.stop = options_.stop;
+  learn(fp32_, recipe, images.samples, options, inputs);
+  return by_correction_.emplace_back(change, std::move(inputs.learned.bias_shifts)).second;
 }
 
 std::optional<Quantized> Trials::quantized(const Change& change) const {
-  CalibrationTable table = table_of(change);
-  StaticOptions options = base_.options;
-  Learned learned = base_.learned;
-  options.exclude.insert(options.exclude.end(), change.exclude.begin(), change.exclude.end());
-  options.wide.insert(options.wide.end(), change.wide.begin(), change.wide.end());
-  if (!change.ranges.empty()) {
-    Overrides overrides;
-    overrides.ranges = change.ranges;
-    apply_overrides(overrides, chosen_target(table, options).activations, nullptr, table);
-  }
-  if (!change.weight_method.empty()) options.types.weight_method = change.weight_method;
-  if (change.rewrites) options.rewrites = change.rewrites;
+  const Recipe recipe = recipe_of(change);
+  MakeOptions options;
+  options.threads = base_.options.threads;
+  options.model_fingerprint = base_.options.model_fingerprint;
+  options.version = base_.options.version;
+  StaticInputs inputs = inputs_of_table(recipe, table_of(change), options);
+  inputs.options.rounding = base_.options.rounding;
+  inputs.learned = base_.learned;
   if (!change.corrected_on.empty()) {
-    options.bias_correction = BiasCorrection::kSequential;
-    learned.bias_shifts = shifts_of(change, table, options);
+    inputs.learned.bias_shifts = shifts_of(change, recipe, inputs);
   }
-  Quantized quantized = quantize(fp32_.graph(), table, options, learned);
+  Quantized quantized = quantize(fp32_.graph(), inputs);
   if (quantized.report.quantized_tensors == 0) return std::nullopt;
   const bool rewritten = change.rewrites && !change.rewrites->empty();
   if (rewritten && !any_effect(quantized.report.rewrites)) return std::nullopt;

@@ -8,21 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/agreement.h"
 #include "compare/metrics.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/answers/answer.h"
+#include "qtool/pipeline/recipe.h"
 
 namespace qtool {
-
-/// The share of the answers that agree with FP32, at most 1. With a mask: the share of the pixels
-/// with FP32's class. With boxes: the share of FP32's boxes that are kept, or 1 minus (added boxes
-/// / FP32's boxes) if this is smaller; see judged_boxes(). With a mask and boxes: the smaller of
-/// the two shares. nullopt without a mask and boxes. Boxes do not count where neither model finds
-/// one.
-std::optional<double> agreement_of(const AnswerAgreement& answers);
-/// The entry of BoxAgreement::matches for the lowest score at the highest IoU; nullopt without
-/// boxes.
-std::optional<BoxMatch> judged_boxes(const AnswerAgreement& answers);
 
 /// How the answers of a model compare with FP32 on the images. Means and counts are defined as in
 /// evaluate().
@@ -86,9 +78,11 @@ class Trials {
   [[nodiscard]] std::vector<Tensor> first() const;
   [[nodiscard]] CalibrationTable table_of(const Change& change) const;
   [[nodiscard]] std::optional<Quantized> quantized(const Change& change) const;
-  /// The bias shifts of a change. They are measured once for each change.
-  [[nodiscard]] const BiasShifts& shifts_of(const Change& change, const CalibrationTable& table,
-                                            const StaticOptions& options) const;
+  /// The recipe of the model with the change.
+  [[nodiscard]] Recipe recipe_of(const Change& change) const;
+  /// The bias shifts of a change, for a model of `inputs`. They are measured once for each change.
+  [[nodiscard]] const BiasShifts& shifts_of(const Change& change, const Recipe& recipe,
+                                            StaticInputs inputs) const;
   void run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const;
 
   const Executor& fp32_;

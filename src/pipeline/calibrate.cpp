@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "calib/decide.h"
@@ -32,6 +34,17 @@ void require_fitting(const Overrides& overrides, const Scheme& scheme, const Gra
 }
 
 }  // namespace
+
+CalibrateOptions calibrate_options(const Recipe& recipe) {
+  CalibrateOptions options;
+  options.target = recipe.target;
+  options.types = recipe.types;
+  options.rewrites = recipe.rewrites.value_or(std::vector<std::string>());
+  options.overrides = recipe.overrides;
+  options.method = recipe.method;
+  options.method_options = recipe.method_options;
+  return options;
+}
 
 Target calibration_target(const CalibrateOptions& options) {
   Target target = chosen_target(CalibrationTable(), options.target, options.types);

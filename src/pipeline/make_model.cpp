@@ -4,33 +4,74 @@
 #include <utility>
 
 #include "pipeline/making.h"
+#include "qtool/calib/overrides.h"
 
 namespace qtool {
+
+StaticOptions static_options(const Recipe& recipe, const MakeOptions& options) {
+  StaticOptions choices = static_options(recipe);
+  choices.threads = options.threads;
+  choices.model_fingerprint = options.model_fingerprint;
+  choices.version = options.version;
+  return choices;
+}
+
+StaticInputs inputs_of_table(const Recipe& recipe, CalibrationTable table,
+                             const MakeOptions& options) {
+  StaticInputs inputs{std::move(table), static_options(recipe, options)};
+  inputs.options.table_hash = table_hash(inputs.table);
+  apply_overrides(recipe.overrides, chosen_target(inputs.table, inputs.options).activations,
+                  nullptr, inputs.table);
+  return inputs;
+}
+
+StaticInputs inputs_of_samples(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+                               const MakeOptions& options, LearnReport& report) {
+  StaticInputs inputs;
+  inputs.options = static_options(recipe, options);
+  Making making{fp32, recipe, &samples, options, inputs, report};
+  run_steps(StepGives::kTable, making);
+  return inputs;
+}
 
 LearnReport learn(const Executor& fp32, const Recipe& recipe, const Samples& samples,
                   const MakeOptions& options, StaticInputs& inputs) {
   const Recipe whole = resolved(recipe);
   LearnReport report;
-  Making making{fp32, whole, samples, options, inputs, report};
+  Making making{fp32, whole, &samples, options, inputs, report};
   run_steps(StepGives::kLearned, making);
   return report;
 }
 
-MadeModel make_model(const Executor& fp32, const Recipe& recipe, const Samples& samples,
-                     const MakeOptions& options) {
+namespace {
+
+// The way from a table to the model. Adds to `report`.
+MadeModel made_of(const Executor& fp32, const Recipe& recipe, StaticInputs inputs,
+                  const Samples* samples, const MakeOptions& options, LearnReport report) {
   const Recipe whole = resolved(recipe);
   MadeModel made;
-  made.inputs.options = static_options(whole);
-  made.inputs.options.threads = options.threads;
-  made.inputs.options.model_fingerprint = options.model_fingerprint;
-  made.inputs.options.version = options.version;
+  made.inputs = std::move(inputs);
+  made.learned = std::move(report);
   Making making{fp32, whole, samples, options, made.inputs, made.learned};
-  run_steps(StepGives::kTable, making);
-  making.begin = std::chrono::steady_clock::now();
   run_steps(StepGives::kLearned, making);
   run_steps(StepGives::kModel, making);
   made.int8 = *std::move(making.int8);
+  made.verified = std::move(making.verified);
   return made;
+}
+
+}  // namespace
+
+MadeModel make_model(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+                     const MakeOptions& options) {
+  LearnReport report;
+  StaticInputs inputs = inputs_of_samples(fp32, recipe, samples, options, report);
+  return made_of(fp32, recipe, std::move(inputs), &samples, options, std::move(report));
+}
+
+MadeModel make_model(const Executor& fp32, const Recipe& recipe, StaticInputs inputs,
+                     const Samples* samples, const MakeOptions& options) {
+  return made_of(fp32, recipe, std::move(inputs), samples, options, {});
 }
 
 }  // namespace qtool

@@ -3,11 +3,13 @@
 #include <array>
 
 #include "base/stop.h"
+#include "base/text.h"
+#include "qtool/base/error.h"
 
 namespace qtool {
 
-#define QTOOL_STEP(name, needs, gives)     \
-  bool wants_##name(const Recipe& recipe); \
+#define QTOOL_STEP(name, needs, gives, counts) \
+  bool wants_##name(const Recipe& recipe);     \
   void step_##name(Making& making);
 #include "pipeline/steps.inc"
 
@@ -16,7 +18,7 @@ namespace {
 using StepClock = std::chrono::steady_clock;
 
 constexpr auto kStepFunctions = std::to_array<StepFunction>({
-#define QTOOL_STEP(name, needs, gives) step_##name,
+#define QTOOL_STEP(name, needs, gives, counts) step_##name,
 #include "pipeline/steps.inc"
 });
 
@@ -28,7 +30,8 @@ double seconds_since(StepClock::time_point begin) {
 
 std::span<const RecipeStep> recipe_steps() noexcept {
   static constexpr auto kSteps = std::to_array<RecipeStep>({
-#define QTOOL_STEP(name, needs, gives) {#name, StepNeeds::needs, StepGives::gives, wants_##name},
+#define QTOOL_STEP(name, needs, gives, counts) \
+  {#name, counts, StepNeeds::needs, StepGives::gives, wants_##name},
 #include "pipeline/steps.inc"
   });
   return kSteps;
@@ -55,14 +58,15 @@ void run_steps(StepGives gives, Making& making) {
   for (std::size_t i = 0; i < kStepFunctions.size(); ++i) {
     const RecipeStep& step = recipe_steps()[i];
     if (step.gives != gives || !step.is_wanted(making.recipe)) continue;
+    if (step.needs == StepNeeds::kSamples && making.samples == nullptr) {
+      throw Error(ErrorCode::kUsage, concat("step '", step.name, "' needs images or tensors"));
+    }
     check_stop(making.options.stop);
     making.progress = making.options.begin ? making.options.begin(step) : Progress();
     const StepClock::time_point begin = StepClock::now();
     kStepFunctions[i](making);
     making.report.took.push_back({step.name, seconds_since(begin)});
-    if (gives == StepGives::kLearned && making.options.end) {
-      making.options.end(step, making.report);
-    }
+    if (making.options.end) making.options.end(step, making.report);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "qtool/calib/collect.h"
+#include "qtool/compare/evaluate.h"
 #include "qtool/pipeline/make_model.h"
 #include "qtool/pipeline/recipe.h"
 #include "qtool/quantize/quantize.h"
@@ -15,13 +16,14 @@ class Executor;
 /// The data that the steps read and write while a model is made.
 struct Making {
   const Executor& fp32;
-  const Recipe& recipe;  ///< resolved
-  const Samples& samples;
+  const Recipe& recipe;    ///< resolved
+  const Samples* samples;  ///< null: none are given
   const MakeOptions& options;
   StaticInputs& inputs;
   LearnReport& report;
   Progress progress{};  ///< of the step that runs
   std::optional<Quantized> int8{};
+  std::optional<Verification> verified{};
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 
   /// Whether this share of the budget is spent; never where the recipe has none.

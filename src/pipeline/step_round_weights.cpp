@@ -19,7 +19,7 @@ std::uint64_t work_key(const Making& making) {
   const StaticOptions& options = making.inputs.options;
   std::string text = concat(
       to_hex(options.model_fingerprint.value_or(0)), " ", options.target, " ", options.rounding,
-      " ", to_hex(content_hash_of(making.samples)), " ", to_json_text(making.options.preprocess),
+      " ", to_hex(content_hash_of(*making.samples)), " ", to_json_text(making.options.preprocess),
       " ", static_cast<int>(options.bias_correction), "\n", write_table(making.inputs.table));
   for (const std::string& name : options.exclude) text += concat("\n", name);
   for (const std::string& name : options.rewrites.value_or(std::vector<std::string>{"table's"})) {
@@ -47,7 +47,7 @@ void step_round_weights(Making& making) {
   limits.out_of_time = [&] { return making.is_over(1.0); };
   RoundedOnImages rounded =
       round_on_images(making.fp32, making.inputs.table, options, making.inputs.learned.tuned_ranges,
-                      making.samples, making.collect(), limits);
+                      *making.samples, making.collect(), limits);
   making.report.bad = std::move(rounded.bad);
   making.inputs.learned.rounded = std::move(rounded.weights);
   if (!making.inputs.learned.rounded.empty()) return;

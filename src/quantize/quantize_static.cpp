@@ -68,7 +68,7 @@ TypeChoices with_weights_of(const TypeChoices& given, TypeChoices types) {
   return types;
 }
 
-void add_metadata(const CalibrationTable& table, Graph& graph) {
+void add_metadata(const CalibrationTable& table, const StaticOptions& options, Graph& graph) {
   auto& metadata = graph.info.metadata;
   // Tables of other tools do not say how images are prepared. The model may say it, so its entry is
   // kept.
@@ -76,7 +76,8 @@ void add_metadata(const CalibrationTable& table, Graph& graph) {
     metadata[std::string(kPreprocessKey)] = to_json_text(*table.preprocess);
   }
   metadata["qtool.method"] = table.method;
-  metadata[std::string(kTableHashKey)] = table_hash(table);
+  metadata[std::string(kTableHashKey)] =
+      options.table_hash ? *options.table_hash : table_hash(table);
 }
 
 }  // namespace
@@ -115,7 +116,7 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
     report.qoperators = to_qoperator_form(quantized.graph);
     quantized.graph.info.metadata[std::string(kFormKey)] = name_of(options.form);
   }
-  add_metadata(table, quantized.graph);
+  add_metadata(table, options, quantized.graph);
   if (!report.wide.empty()) {
     quantized.graph.info.metadata[std::string(kWideKey)] = to_text(std::ssize(report.wide));
   }

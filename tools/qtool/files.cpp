@@ -3,10 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <map>
 #include <set>
 #include <unordered_set>
-#include <utility>
 
 #include "base/text.h"
 #include "console.h"
@@ -19,13 +17,9 @@ namespace qtool::tool {
 namespace fs = std::filesystem;
 namespace {
 
-// The files of the running command, or of its running step. A process runs one command.
+// The files of the running command. A process runs one command.
 std::unordered_set<std::string> declared_inputs;  // may be a million images
 std::set<fs::path> declared_outputs;
-
-// The state of hold_next_outputs(), for all steps of a command.
-bool holds_next = false;
-std::map<fs::path, std::string> held_outputs;
 
 void refuse_if_same(const fs::path& output, const fs::path& input) {
   if (!same_file(output, input)) return;
@@ -89,13 +83,7 @@ void declare_output_folder(const fs::path& folder) {
   require_writable(folder / "x");
 }
 
-void begin_step() {
-  declared_inputs.clear();
-  declared_outputs.clear();
-}
-
 std::string read_input(const fs::path& path, std::int64_t max_bytes) {
-  if (const auto held = held_outputs.find(path); held != held_outputs.end()) return held->second;
   declare_input(path);
   return read_file(path, max_bytes);
 }
@@ -141,26 +129,8 @@ std::vector<std::string> read_class_names(const fs::path& path) {
 
 void write_outputs(std::span<const OutputFile> files, const FileCheck& check) {
   for (const OutputFile& file : files) declare_output(file.path);
-  if (std::exchange(holds_next, false)) {
-    for (const OutputFile& file : files) held_outputs.emplace(file.path, file.bytes);
-    return;
-  }
-  std::vector<OutputFile> all;
-  for (const auto& [path, bytes] : held_outputs) all.push_back({path, bytes});
-  all.insert(all.end(), files.begin(), files.end());
-  FileCheck check_own;
-  if (check) {
-    check_own = [&](std::span<const fs::path> written) { check(written.last(files.size())); };
-  }
-  write_files(all, check_own);
-  for (const OutputFile& file : all) note(concat("wrote ", file.path.string()));
-  held_outputs.clear();
-}
-
-void hold_next_outputs() { holds_next = true; }
-
-void write_held_outputs() {
-  if (!held_outputs.empty()) write_outputs({});
+  write_files(files, check);
+  for (const OutputFile& file : files) note(concat("wrote ", file.path.string()));
 }
 
 std::string default_output(const fs::path& model, const std::string& target,

@@ -29,10 +29,6 @@ void declare_output(const std::filesystem::path& path);
 /// folder is absent or empty: files in it are never replaced.
 void declare_output_folder(const std::filesystem::path& folder);
 
-/// Forgets all declared files, because a step of a command may read files that the step before it
-/// wrote.
-void begin_step();
-
 /// Declares an input and reads it as read_file() does.
 std::string read_input(const std::filesystem::path& path, std::int64_t max_bytes);
 
@@ -52,14 +48,6 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path);
 
 /// Declares outputs, writes them as write_files() does, and prints a note for each.
 void write_outputs(std::span<const OutputFile> files, const FileCheck& check = {});
-
-/// Makes the next call of write_outputs() keep its files in memory, where read_input() finds them.
-/// The call after it writes them together with its own files, all or none. So the files of two
-/// steps belong together, whenever the command ends.
-void hold_next_outputs();
-
-/// Writes the files that are kept in memory, if there are any.
-void write_held_outputs();
 
 /// The default path of a result in the current folder. It consists of the name of the model, the
 /// target if it is not the default one, and `ending`: `model.tensorrt.int8.onnx`.

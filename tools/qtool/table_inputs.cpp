@@ -1,29 +1,24 @@
 #include "table_inputs.h"
 
+#include <utility>
+
 #include "base/text.h"
-#include "qtool/calib/overrides.h"
-#include "qtool/graph/onnx.h"
 #include "table_file.h"
 
 namespace qtool::tool {
 
-TableInputs inputs_of_table(const Model& fp32, const std::string& table, const Recipe& recipe,
-                            int threads) {
-  const Graph& prepared = fp32.executor->graph();
+TableInputs inputs_of_table_file(const Model& fp32, const std::string& table, const Recipe& recipe,
+                                 const MakeOptions& options) {
+  CalibrationTable read =
+      read_table_file(table, "", read_layer_names("", &fp32.executor->graph())).table;
+  if (!has_provenance(read)) require_known_tensors(read, fp32.loaded, fp32.executor->graph());
   TableInputs made;
-  CalibrationTable& read = made.inputs.table;
-  read = read_table_file(table, "", read_layer_names("", &prepared)).table;
-  if (!has_provenance(read)) require_known_tensors(read, fp32.loaded, prepared);
   if (read.preprocess && has_provenance(read)) {
     made.preprocess = {*read.preprocess, concat("table '", table, "'")};
   } else {
     made.preprocess = fp32.stored_preprocess();
   }
-  StaticOptions& options = made.inputs.options;
-  options = static_options(recipe);
-  options.threads = threads;
-  options.model_fingerprint = fingerprint(fp32.loaded);
-  apply_overrides(recipe.overrides, chosen_target(read, options).activations, nullptr, read);
+  made.inputs = inputs_of_table(recipe, std::move(read), options);
   return made;
 }
 

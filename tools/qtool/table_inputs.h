@@ -4,8 +4,7 @@
 #include <string>
 
 #include "model.h"
-#include "qtool/pipeline/recipe.h"
-#include "qtool/quantize/quantize.h"
+#include "qtool/pipeline/make_model.h"
 
 namespace qtool::tool {
 
@@ -15,9 +14,9 @@ struct TableInputs {
   std::optional<StoredPreprocess> preprocess;  ///< of the table, or else of the model
 };
 
-/// Reads the table of `fp32`, and joins it with what `recipe` says. Throws as reading a table and
-/// apply_overrides() do.
-TableInputs inputs_of_table(const Model& fp32, const std::string& table, const Recipe& recipe,
-                            int threads);
+/// Reads the table of `fp32`, and joins it with `recipe` as inputs_of_table() does. Throws as that
+/// and reading a table do.
+TableInputs inputs_of_table_file(const Model& fp32, const std::string& table, const Recipe& recipe,
+                                 const MakeOptions& options);
 
 }  // namespace qtool::tool

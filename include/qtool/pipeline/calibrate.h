@@ -9,6 +9,7 @@
 #include "qtool/calib/method.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
+#include "qtool/pipeline/recipe.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
 #include "qtool/samples/samples.h"
@@ -26,6 +27,10 @@ struct CalibrateOptions {
   MethodOptions method_options;  ///< the scheme is replaced by that of the target's activations
   CollectOptions collect;        ///< empty `tensors`: all that the target wants as integers
 };
+
+/// The options of calibrate() for `recipe`. The rewrites are those of the recipe itself, not those
+/// that its effort adds to the model. How samples are read is left open.
+CalibrateOptions calibrate_options(const Recipe& recipe);
 
 struct CalibrationResult {
   CalibrationTable table;

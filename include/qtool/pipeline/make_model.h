@@ -34,7 +34,7 @@ struct MakeOptions {
   StopCheck stop{};       ///< asked often; true ends the work with ErrorCode::kCancelled
   /// Called when a step begins. The progress that it returns counts the items of the step.
   std::function<Progress(const RecipeStep& step)> begin{};
-  /// Called when a learning step has ended, with the report so far.
+  /// Called when a step has ended, with the report so far.
   std::function<void(const RecipeStep& step, const LearnReport& report)> end{};
   /// Returns the kept results of the same work that was stopped before; null for none. `key`: a
   /// hash of everything that the results depend on. The caller of learn() removes them once the
@@ -42,7 +42,7 @@ struct MakeOptions {
   std::function<PartialResults*(std::uint64_t key)> resume{};
 };
 
-/// The results of the learning steps, except those in StaticInputs::learned.
+/// What the steps report, beside the table, the model and StaticInputs::learned.
 struct LearnReport {
   struct Took {
     std::string_view step;
@@ -53,7 +53,24 @@ struct LearnReport {
   bool tuning_ran_out_of_time = false;
   bool nothing_was_rounded = false;  ///< no layer can be rounded on images: all are to nearest
   std::vector<BadImage> bad;         ///< images left out, in the order of the list
+  std::optional<std::string> doubt;  ///< why the samples may be unfit to set ranges
 };
+
+/// The options of quantize() for `recipe`, before anything is learned from samples; see
+/// static_options().
+StaticOptions static_options(const Recipe& recipe, const MakeOptions& options);
+
+/// A given table and the options of `recipe`. Ranges and scales of the recipe replace those of the
+/// table. The model will carry the hash of the table as given. Throws as chosen_target() and
+/// apply_overrides() do.
+StaticInputs inputs_of_table(const Recipe& recipe, CalibrationTable table,
+                             const MakeOptions& options);
+
+/// A table for `recipe`: samples are observed and ranges are decided. The table names the rewrites
+/// of the recipe itself. Those of its effort come with the model, so that the table serves every
+/// effort. Throws as calibrate(). Cost: its.
+StaticInputs inputs_of_samples(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+                               const MakeOptions& options, LearnReport& report);
 
 /// The learning steps of `recipe`: ranges are tuned, weights are rounded and biases are corrected
 /// by what `samples` do to the network. `fp32` holds the prepared graph that `inputs.table` belongs
@@ -69,12 +86,18 @@ struct MadeModel {
   StaticInputs inputs;
   LearnReport learned;
   Quantized int8;
+  std::optional<Verification> verified;  ///< where Recipe::min_sqnr_db asks for it
 };
 
 /// The whole way: samples are observed, ranges are decided, the steps of `recipe` learn from the
-/// samples, and the model is emitted. `fp32` holds the prepared model. Throws as calibrate(),
-/// learn() and quantize(). Cost: theirs.
+/// samples, and the model is emitted and compared with FP32. `fp32` holds the prepared model.
+/// Throws as calibrate(), learn(), quantize() and verify(). Cost: theirs.
 MadeModel make_model(const Executor& fp32, const Recipe& recipe, const Samples& samples,
                      const MakeOptions& options = {});
+
+/// The way from a table to the model. `samples`: null if there are none; then Error(kUsage) names
+/// the first step that needs them.
+MadeModel make_model(const Executor& fp32, const Recipe& recipe, StaticInputs inputs,
+                     const Samples* samples, const MakeOptions& options = {});
 
 }  // namespace qtool

@@ -31,6 +31,9 @@ struct EffortInfo {
   bool has_budget = false;  ///< whether Recipe::budget_seconds counts
 };
 
+/// The effort for the first model of a network: it takes little time, and improves most networks.
+inline constexpr std::string_view kFirstEffort = "balanced";
+
 /// Every effort, from the least to the most.
 std::span<const EffortInfo> efforts() noexcept;
 const EffortInfo& info_of(Effort effort) noexcept;
@@ -55,6 +58,9 @@ struct Recipe {
   /// Bytes for what the rounding of weights learns about the inputs of layers.
   std::int64_t max_memory = std::int64_t{1} << 30;
   double budget_seconds = 600.0;  ///< for learning from images, where the effort has a budget
+  /// The SQNR that every output of the finished model must reach; see verify(). Without it the
+  /// model is not compared with FP32.
+  std::optional<double> min_sqnr_db;
 };
 
 /// The recipe with the choices of its effort written out: `rounding` has a value.
@@ -81,7 +87,8 @@ enum class StepGives : std::uint8_t {
 
 /// A row of the list of steps, which is in their order.
 struct RecipeStep {
-  std::string_view name;  ///< `round_weights`
+  std::string_view name;    ///< `round_weights`
+  std::string_view counts;  ///< what its progress counts in addition to the samples: ` and layers`
   StepNeeds needs = StepNeeds::kNothing;
   StepGives gives = StepGives::kLearned;
   bool (*is_wanted)(const Recipe& recipe) = nullptr;  ///< by a resolved recipe

@@ -247,6 +247,9 @@ struct StaticOptions : QuantizeOptions {
   /// Error(kUsage) for a form that the target does not accept. A node that has no QOperator form
   /// stays in QDQ form in the same model.
   ModelForm form = ModelForm::kQdq;
+  /// The hash that the model carries as kTableHashKey, for a table that was changed after it was
+  /// read. Without a value, table_hash() of the table.
+  std::optional<std::string> table_hash;
 };
 
 /// Choices about weights in the modes without a table. The weights are always symmetric there, with

@@ -24,6 +24,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 constexpr std::int64_t kMadeSide = 8;
 
@@ -69,7 +70,6 @@ TEST_F(MakeModel, EqualsItsStepsOneByOne) {
   const Samples samples = folder_.list();
   CalibrateOptions calibrate_options;
   calibrate_options.types = recipe_.types;
-  calibrate_options.rewrites = {"equalize"};
   calibrate_options.method = "minmax";
   calibrate_options.collect.preprocess = options_.preprocess;
   StaticInputs inputs{calibrate(fp32_, samples, calibrate_options).table, static_options(recipe_)};
@@ -110,7 +110,7 @@ TEST_F(MakeModel, TellsWhichStepRuns) {
   };
   const MadeModel result = made();
   EXPECT_THAT(begun, ElementsAre("calibrate", "round_weights", "quantize"));
-  EXPECT_THAT(ended, ElementsAre("round_weights"));
+  EXPECT_THAT(ended, ElementsAre("calibrate", "round_weights", "quantize"));
   EXPECT_EQ(result.inputs.options.rounding, "gptq");
   EXPECT_THAT(result.int8.report.nearest_layers, IsEmpty());
 }
@@ -131,6 +131,48 @@ TEST_F(MakeModel, StopsWithinAStep) {
       EXPECT_EQ(code_of([&] { static_cast<void>(made()); }), ErrorCode::kCancelled) << last;
     }
   }
+}
+
+TEST_F(MakeModel, ComparesTheModelWhereItsRecipeAsks) {
+  EXPECT_EQ(made().verified, std::nullopt);
+  recipe_.min_sqnr_db = 1.0;
+  const std::optional<Verification> good = made().verified;
+  ASSERT_TRUE(good);
+  EXPECT_THAT(good->faults, IsEmpty());
+  EXPECT_EQ(good->samples, 6);
+  recipe_.min_sqnr_db = 190.0;
+  EXPECT_THAT(made().verified->faults, SizeIs(1));
+}
+
+TEST_F(MakeModel, ContinuesFromATable) {
+  recipe_.effort = Effort::kBalanced;
+  recipe_.overrides.ranges = {{"a_relu_out", {0.0F, 2.0F}}};
+  const MadeModel whole = made();
+  LearnReport report;
+  const Samples samples = folder_.list();
+  const StaticInputs inputs = inputs_of_samples(fp32_, recipe_, samples, options_, report);
+  EXPECT_THAT(inputs.table.rewrites.names, IsEmpty());  // those of the effort come with the model
+  EXPECT_EQ(bytes_of(make_model(fp32_, recipe_, inputs, &samples, options_).int8),
+            bytes_of(whole.int8));
+}
+
+// The model names the table as it was read, although the recipe changes ranges of it.
+TEST_F(MakeModel, NamesTheTableAsItWasGiven) {
+  const CalibrationTable table = made().inputs.table;
+  recipe_.overrides.ranges = {{"a_relu_out", {0.0F, 2.0F}}};
+  StaticInputs inputs = inputs_of_table(recipe_, table, options_);
+  EXPECT_EQ(inputs.table.find("a_relu_out")->range.max, 2.0F);
+  const MadeModel model = make_model(fp32_, recipe_, std::move(inputs), nullptr, options_);
+  EXPECT_EQ(model.int8.graph.info.metadata.at(std::string(kTableHashKey)), table_hash(table));
+}
+
+TEST_F(MakeModel, NamesTheStepThatLacksSamples) {
+  StaticInputs inputs = made().inputs;
+  recipe_.tune_ranges = true;
+  EXPECT_EQ(code_of([&] {
+              static_cast<void>(make_model(fp32_, recipe_, std::move(inputs), nullptr, options_));
+            }),
+            ErrorCode::kUsage);
 }
 
 // Without time the ranges stay as they are, and adaround gives way to gptq.

@@ -90,11 +90,14 @@ Subject subject_of_table(const AnalyzeCommand& options) {
   Recipe recipe;
   recipe.target = options.target;
   recipe.overrides = options.overrides.read();
-  TableInputs made = inputs_of_table(fp32, options.table, recipe, options.run.threads);
+  MakeOptions make;
+  make.threads = options.run.threads;
+  make.model_fingerprint = fingerprint(fp32.loaded);
+  TableInputs made = inputs_of_table_file(fp32, options.table, recipe, make);
   subject.preprocess = std::move(made.preprocess);
   Model int8;
   int8.path = options.table;
-  int8.loaded = quantize(fp32.executor->graph(), made.inputs).graph;
+  int8.loaded = make_model(*fp32.executor, recipe, made.inputs, nullptr, make).int8.graph;
   int8.executor = std::make_unique<Executor>(prepare(int8.loaded, interrupted), interrupted);
   subject.models.int8 = std::move(int8);
   subject.statistics = statistics_of(options.table);

@@ -1,4 +1,3 @@
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include "base/text.h"
 #include "console.h"
+#include "evaluation.h"
 #include "files.h"
 #include "model.h"
 #include "options/accuracy.h"
@@ -19,17 +19,16 @@
 #include "options/verify.h"
 #include "program/program.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/executor.h"
+#include "qtool/calib/table.h"
+#include "qtool/pipeline/make_model.h"
+#include "quantize_warnings.h"
 #include "report/first_model.h"
-#include "signals.h"
-#include "steps.h"
+#include "shown_command.h"
+#include "step_display.h"
 #include "terminal.h"
+#include "write_model.h"
 
 namespace qtool::tool {
-
-void add_calibrate(Program& program, Session& session);
-void add_quantize(Program& program, Session& session);
-void add_eval(Program& program, Session& session);
 
 namespace {
 
@@ -44,7 +43,7 @@ struct AutoCommand {
   std::string folder;
   std::string compare;
   std::string target{kDefaultTarget};
-  std::string effort = "balanced";
+  std::string effort{kFirstEffort};
   double min_sqnr_db = kDefaultVerifyDb;
   SampleOptions images;
   PreprocessOptions preprocess;
@@ -66,69 +65,78 @@ Files files_of(const AutoCommand& options) {
   return {path(".table.json"), path(".int8.onnx"), path(".overrides.json")};
 }
 
-// Whether the models are compared on other samples than those that set the ranges. Lists all
-// samples, so that errors in the lists show before any work.
-bool holds_out(const AutoCommand& options, const Graph& graph) {
-  if (!options.compare.empty()) {
-    SampleOptions others = options.images;
-    others.images = options.compare;
-    static_cast<void>(others.list_all(graph));
-    SampleOptions own = options.images;
-    own.labels.clear();
-    static_cast<void>(own.list(graph));
-    return true;
-  }
-  return options.images.list_all(graph).size() >= kMinToHoldOut;
-}
-
-// The command lines of the steps.
-struct Lines {
-  StepLine calibrate;
-  StepLine quantize;
-  StepLine eval;
+// The samples of the two halves of the work.
+struct Halves {
+  SampleOptions calibrates;
+  SampleOptions compares;
+  bool held_out = false;  ///< they are not the same
 };
 
-void take_samples(const AutoCommand& options, const Command& command, const char* part,
-                  StepLine& line) {
-  line.take(command, {"--images", "--inputs"});
-  if (part != nullptr) line.value("--part", part);
-  line.value("--limit", to_text(options.images.limit));
-  line.take(command, {"--strict"});
+// Lists all samples, so that errors in the lists show before any work.
+Halves halves_of(const AutoCommand& options, const Graph& graph) {
+  Halves halves{options.images, options.images};
+  if (!options.compare.empty()) {
+    halves.held_out = true;
+    halves.calibrates.labels.clear();
+    halves.compares.images = options.compare;
+    static_cast<void>(halves.compares.list_all(graph));
+    static_cast<void>(halves.calibrates.list(graph));
+    return halves;
+  }
+  halves.held_out = options.images.list_all(graph).size() >= kMinToHoldOut;
+  if (halves.held_out) {
+    halves.calibrates.part = kCalibrationPart;
+    halves.compares.part = kComparisonPart;
+  }
+  return halves;
 }
 
-Lines lines_of(const AutoCommand& options, const Command& command, const Files& files,
-               bool held_out) {
-  const bool parted = held_out && options.compare.empty();
-  Lines lines{{"calibrate", options.model}, {"quantize", options.model}, {"eval", options.model}};
-  take_samples(options, command, parted ? kCalibrationPart : nullptr, lines.calibrate);
-  lines.calibrate.take_group(command, "Preprocessing");
-  lines.calibrate.take(command, {"--target", "--threads"});
-  lines.calibrate.value("--output", files.table);
+// Adds the options that select samples.
+void add_samples(const SampleOptions& samples, ShownCommand& line) {
+  if (!samples.images.empty()) line.value("--images", samples.images);
+  if (!samples.inputs.empty()) line.value("--inputs", samples.inputs);
+  if (!samples.part.empty()) line.value("--part", samples.part);
+  line.value("--limit", to_text(samples.limit));
+  if (samples.strict) line.flag("--strict");
+}
 
-  lines.quantize.value("--table", files.table);
-  lines.quantize.value("--effort", options.effort);
-  take_samples(options, command, parted ? kCalibrationPart : nullptr, lines.quantize);
-  lines.quantize.flag("--verify");
-  lines.quantize.take(command, {"--min-sqnr", "--target", "--threads"});
-  lines.quantize.value("--output", files.model);
+ShownCommand calibrate_line(const AutoCommand& options, const Command& command,
+                            const Recipe& recipe, const Halves& halves, const Files& files) {
+  ShownCommand line("calibrate", options.model);
+  add_samples(halves.calibrates, line);
+  line.take_group(command, "Preprocessing");
+  add_table_options(recipe, line);
+  line.take(command, {"--threads"});
+  line.value("--output", files.table);
+  return line;
+}
 
-  lines.eval.value("--int8", files.model);
-  if (options.compare.empty()) {
-    take_samples(options, command, parted ? kComparisonPart : nullptr, lines.eval);
-  } else {
-    lines.eval.value("--images", options.compare);
-    lines.eval.value("--limit", to_text(options.images.limit));
-    lines.eval.take(command, {"--strict"});
-  }
-  lines.eval.take(command, {"--labels"});
-  lines.eval.take_group(command, "Outputs");
-  lines.eval.take(command, {"--threads"});
-  return lines;
+ShownCommand quantize_line(const AutoCommand& options, const Command& command, const Recipe& recipe,
+                           const Halves& halves, const Files& files) {
+  ShownCommand line("quantize", options.model);
+  line.value("--table", files.table);
+  add_model_options(recipe, line);
+  add_samples(halves.calibrates, line);
+  line.flag("--verify");
+  line.take(command, {"--min-sqnr", "--threads"});
+  line.value("--output", files.model);
+  return line;
+}
+
+ShownCommand eval_line(const AutoCommand& options, const Command& command, const Halves& halves,
+                       const Files& files) {
+  ShownCommand line("eval", options.model);
+  line.value("--int8", files.model);
+  add_samples(halves.compares, line);
+  line.take(command, {"--labels"});
+  line.take_group(command, "Outputs");
+  line.take(command, {"--threads"});
+  return line;
 }
 
 // The command line of auto itself, to repeat it with other samples or another preprocessing.
-StepLine own_line(const AutoCommand& options, const Command& command) {
-  StepLine line("auto", options.model);
+ShownCommand own_line(const AutoCommand& options, const Command& command) {
+  ShownCommand line("auto", options.model);
   line.take(command,
             {"--target", "--effort", "--min-sqnr", "--output-dir", "--labels", "--threads"});
   line.take_group(command, "Outputs");
@@ -138,24 +146,25 @@ StepLine own_line(const AutoCommand& options, const Command& command) {
 // The command lines for the next step.
 std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& options,
                                       const Command& command, const Files& files,
-                                      const FirstModel& made, const Lines& lines) {
+                                      const FirstModel& made, const Recipe& recipe,
+                                      const Halves& halves) {
   switch (advice.step) {
     case NextStep::kNamePreprocessing: {
-      StepLine again = own_line(options, command);
+      ShownCommand again = own_line(options, command);
       again.take(command, {"--images", "--inputs", "--compare", "--limit", "--strict"});
       again.take_group(command, "Preprocessing");
       again.value("--preprocess", "NAME");
       return {{"qtool", "help", "presets"}, again.words()};
     }
     case NextStep::kAddSamples: {
-      StepLine again = own_line(options, command);
+      ShownCommand again = own_line(options, command);
       again.value(options.images.inputs.empty() ? "--images" : "--inputs", "DIR");
       again.take(command, {"--strict"});
       again.take_group(command, "Preprocessing");
       return {again.words()};
     }
     case NextStep::kOtherTarget: {
-      StepLine again("auto", options.model);
+      ShownCommand again("auto", options.model);
       again.take(command, {"--images", "--inputs", "--compare", "--limit", "--strict"});
       again.take_group(command, "Preprocessing");
       again.value("--target", "qtool");
@@ -164,22 +173,21 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
       return {again.words()};
     }
     case NextStep::kKeepNodes: {
-      StepLine search("search", options.model);
+      ShownCommand search("search", options.model);
       search.value("--table", files.table);
-      const bool parted = made.held_out && options.compare.empty();
-      take_samples(options, command, parted ? kCalibrationPart : nullptr, search);
+      add_samples(halves.calibrates, search);
       search.value(advice.goal.at(0), advice.goal.at(1));
       search.value("--min-integer-macs", kMinIntegers);
       if (advice.goal.at(0) == "--max-top1-drop") search.take(command, {"--labels"});
-      search.take(command, {"--boxes", "--box-score", "--nms-iou", "--mask", "--target"});
-      search.value("--effort", options.effort);
+      search.take(command, {"--boxes", "--box-score", "--nms-iou", "--mask"});
+      add_model_options(recipe, search);
       search.value("--output", files.overrides);
-      CommandWords quantize = lines.quantize.words();
+      CommandWords quantize = quantize_line(options, command, recipe, halves, files).words();
       quantize.insert(quantize.end(), {"--overrides", files.overrides});
       return {search.words(), std::move(quantize)};
     }
     case NextStep::kInspect: {
-      StepLine inspect("inspect", options.model);
+      ShownCommand inspect("inspect", options.model);
       inspect.take(command, {"--target"});
       return {inspect.words()};
     }
@@ -187,7 +195,7 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
     case NextStep::kUse:
       break;
   }
-  StepLine infer("infer", options.model);
+  ShownCommand infer("infer", options.model);
   infer.value("--int8", files.model);
   const std::vector<OutputError>& outputs = made.compared.outputs;
   if (!options.images.inputs.empty()) {
@@ -211,61 +219,98 @@ void make_folder(const std::string& folder) {
 
 // Writes the table although the model is refused, because the table is still of use. If there is an
 // older model, the table is not written, because it would not belong to that model.
-void keep_table(const Error& refusal, const Files& files) {
+void keep_table(const Error& refusal, const Files& files, const OutputFile& table) {
   std::error_code failure;
   if (refusal.code() == ErrorCode::kCancelled) return;
-  if (!std::filesystem::exists(files.model, failure)) write_held_outputs();
+  if (!std::filesystem::exists(files.model, failure)) write_outputs({&table, 1});
+}
+
+Model open_float_model(const std::string& path) {
+  Model fp32 = open_model(path);
+  if (const std::optional<NodeId> node = quantized_node(fp32.loaded)) {
+    throw Error(ErrorCode::kUnsupported,
+                concat(fp32.loaded.describe(*node), ": the model is quantized already"));
+  }
+  return fp32;
+}
+
+// Makes the model from its table, and writes both. Returns the written model, ready to run.
+Model write_both(const AutoCommand& options, const Model& fp32, const Recipe& recipe,
+                 StaticInputs inputs, const Samples& samples, const MakeOptions& make,
+                 const Files& files, QuantizationSummary& summary) {
+  const std::string table = write_table(inputs.table);
+  try {
+    MadeModel made = make_model(*fp32.executor, recipe, std::move(inputs), &samples, make);
+    summary.report = std::move(made.int8.report);
+    warn_of(summary.report, files.table);
+    Model int8;
+    WriteModelOptions write;
+    write.output = files.model;
+    write.beside = {{files.table, table}};
+    write.verify = [&](const WrittenModel& written) {
+      int8 = written.open();
+      EvalOptions eval;
+      eval.preprocess = make.preprocess;
+      eval.bad_images = make.bad_images;
+      return verify_with_progress(fp32, int8, samples, eval, options.run, options.min_sqnr_db);
+    };
+    write_model(made.int8.graph, fp32, fp32.executor->whole_graph(), write, summary);
+    return int8;
+  } catch (const Error& refusal) {
+    keep_table(refusal, files, {files.table, table});
+    throw;
+  }
 }
 
 void run_auto(AutoCommand& options, const Command& command) {
   options.run.apply();
   options.preprocess.read();
-  static_cast<void>(options.outputs.read());
+  EvalOptions eval;
+  eval.answers = options.outputs.read();
+  Recipe recipe;
+  recipe.target = options.target;
+  recipe.effort = find_effort(options.effort).effort;
   const Files files = files_of(options);
-  bool held_out = false;
+  Models models;
+  models.fp32 = open_float_model(options.model);
+  const Model& fp32 = models.fp32;
+  const Graph& graph = fp32.executor->graph();
+  const Halves halves = halves_of(options, graph);
   FirstModel made;
-  {
-    const Graph loaded = load_model(options.model);
-    if (const std::optional<NodeId> node = quantized_node(loaded)) {
-      throw Error(ErrorCode::kUnsupported,
-                  concat(loaded.describe(*node), ": the model is quantized already"));
-    }
-    const Graph prepared = prepare(loaded, interrupted);
-    held_out = holds_out(options, prepared);
-    if (options.target == kDefaultTarget) {
-      made.functions_left = count_functions(prepared, find_target("qtool"));
-    }
+  made.held_out = halves.held_out;
+  if (options.target == kDefaultTarget) {
+    made.functions_left = count_functions(fp32.executor->whole_graph(), find_target("qtool"));
   }
   make_folder(options.folder);
   for (const std::string& file : {files.table, files.model}) declare_output(file);
 
-  const Lines lines = lines_of(options, command, files, held_out);
-  std::vector<std::string> quietly;
-  if (options.run.quiet) quietly.emplace_back("--quiet");
-  if (options.run.verbose) quietly.emplace_back("--verbose");
-  StepResults results;
-  const std::array<std::pair<AddCommand, const StepLine*>, 3> steps = {
-      {{&add_calibrate, &lines.calibrate},
-       {&add_quantize, &lines.quantize},
-       {&add_eval, &lines.eval}}};
-  hold_next_outputs();  // the table is written together with the model made from it
-  for (const auto& [add, line] : steps) {
-    try {
-      run_step(add, line->words(), quietly, results);
-    } catch (const Error& refusal) {
-      keep_table(refusal, files);
-      throw;
-    }
-    made.commands.push_back(line->words());
-  }
-  made.calibrated_on = results.calibrated->samples;
-  made.preprocess = std::move(results.calibrated->preprocess);
-  made.held_out = held_out;
-  made.quantized = *std::move(results.quantized);
-  made.compared = *std::move(results.compared);
+  made.preprocess =
+      options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
+  StepDisplay display(options.run, options.images.noun());
+  MakeOptions make = display.options(fp32);
+  if (made.preprocess) make.preprocess = made.preprocess->preprocess;
+  make.bad_images = options.images.policy();
+  eval.preprocess = make.preprocess;
+  const Samples samples = halves.calibrates.list(graph);
+  LearnReport report;
+  StaticInputs inputs = inputs_of_samples(*fp32.executor, recipe, samples, make, report);
+  warn_of(report.bad);
+  if (report.doubt) warning(*report.doubt);
+  made.calibrated_on = inputs.table.image_count;
+  models.int8 =
+      write_both(options, fp32, recipe, std::move(inputs), samples, make, files, made.quantized);
+  const Samples others = halves.compares.list(graph);
+  made.compared =
+      evaluate_with_progress(command, models, halves.compares, others, eval, options.run);
+  require_useful(made.compared);
+
+  made.commands = {calibrate_line(options, command, recipe, halves, files).words(),
+                   quantize_line(options, command, recipe, halves, files).words(),
+                   eval_line(options, command, halves, files).words()};
   made.files = {files.table, files.model};
   const Advice advice = advise(figures_of(made));
-  const std::vector<CommandWords> next = commands_of(advice, options, command, files, made, lines);
+  const std::vector<CommandWords> next =
+      commands_of(advice, options, command, files, made, recipe, halves);
   options.run.json ? print_result(json_of(made, advice, next))
                    : print_text(text_of(made, advice, next, result_columns()));
 }

@@ -27,7 +27,6 @@
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
 #include "report/quantization.h"
-#include "steps.h"
 #include "table_file.h"
 #include "terminal.h"
 
@@ -53,14 +52,15 @@ constexpr std::int64_t kExactBins = 2048;  // as in other tools that find the ra
 
 // The options of the library that do not depend on the model. Preprocessing and progress are set
 // later, together with the images.
-CalibrateOptions library_options(const CalibrateCommand& options, const Overrides& overrides) {
-  CalibrateOptions result;
-  result.target = options.target;
-  result.types = options.types.choices();
-  if (auto rewrites = options.rewrites.names()) result.rewrites = std::move(*rewrites);
-  result.overrides = overrides;
-  result.method = options.decision.method;
-  result.method_options = options.decision.values;
+CalibrateOptions library_options(const CalibrateCommand& options) {
+  Recipe recipe;
+  recipe.target = options.target;
+  recipe.types = options.types.choices();
+  recipe.rewrites = options.rewrites.names();
+  recipe.overrides = options.overrides.read();
+  recipe.method = options.decision.method;
+  recipe.method_options = options.decision.values;
+  CalibrateOptions result = calibrate_options(recipe);
   result.collect.bad_images = options.images.policy();
   result.collect.threads = options.run.threads;
   result.collect.exact_bins = options.statistics.two_pass ? kExactBins : 0;
@@ -69,11 +69,11 @@ CalibrateOptions library_options(const CalibrateCommand& options, const Override
 
 // Collects statistics from the samples.
 Collection collected(const CalibrateCommand& options, const Model& model,
-                     CalibrateOptions calibrate_options) {
+                     CalibrateOptions library) {
   const Samples samples = options.images.list(model.executor->graph());
   ProgressDisplay progress("calibrate", options.images.noun(), options.run.progress_style());
-  calibrate_options.collect.progress = progress.callback();
-  const Calibration calibration(*model.executor, std::move(calibrate_options));
+  library.collect.progress = progress.callback();
+  const Calibration calibration(*model.executor, std::move(library));
   Collection collection = calibration.collect(samples);
   const auto values = static_cast<double>(std::max<std::int64_t>(collection.observed_values, 1));
   detail(concat("observed ", collection.observed_values, " values, ",
@@ -103,10 +103,10 @@ std::string model_of(const std::string& table, const Collection& collection) {
   return model.string();
 }
 
-void run_calibrate(CalibrateCommand& options, const Command& command, StepResults* step) {
+void run_calibrate(CalibrateCommand& options, const Command& command) {
   options.run.apply();
-  CalibrateOptions calibrate_options = library_options(options, options.overrides.read());
-  static_cast<void>(calibration_target(calibrate_options));  // throws before any work
+  CalibrateOptions library = library_options(options);
+  static_cast<void>(calibration_target(library));  // throws before any work
   options.preprocess.read();
   const bool again = !options.statistics.from.empty();
   if (again == options.images.given()) {
@@ -133,9 +133,9 @@ void run_calibrate(CalibrateCommand& options, const Command& command, StepResult
   const Graph& graph = model.executor->graph();
   TypeOptions::require_effect(command, graph, options.model);
   const std::uint64_t model_fingerprint = fingerprint(model.loaded);
-  calibrate_options.collect.model_fingerprint = model_fingerprint;
-  const std::vector<std::string> asked_rewrites = calibrate_options.rewrites;
-  const Calibration calibration(*model.executor, calibrate_options);
+  library.collect.model_fingerprint = model_fingerprint;
+  const std::vector<std::string> asked_rewrites = library.rewrites;
+  const Calibration calibration(*model.executor, library);
   std::optional<SourcedPreprocess> preprocess;
   if (again) {
     if (collection.preprocess) {
@@ -151,8 +151,8 @@ void run_calibrate(CalibrateCommand& options, const Command& command, StepResult
   } else {
     preprocess =
         options.preprocess.choose_for(options.images, model.stored_preprocess(), model.loaded);
-    if (preprocess) calibrate_options.collect.preprocess = preprocess->preprocess;
-    collection = collected(options, model, std::move(calibrate_options));
+    if (preprocess) library.collect.preprocess = preprocess->preprocess;
+    collection = collected(options, model, std::move(library));
   }
   warn_of(collection.bad);
   if (const std::optional<std::string> doubt = doubtful(collection)) warning(*doubt);
@@ -178,10 +178,6 @@ void run_calibrate(CalibrateCommand& options, const Command& command, StepResult
     files.push_back({beside, statistics_bytes});
   }
   write_outputs(files);
-  if (step != nullptr) {
-    step->calibrated = Calibrated{table.image_count, preprocess};
-    return;
-  }
   options.run.json ? print_result(json_of(table, output, preprocess))
                    : print_text(text_of(table, output, result_columns()));
 }
@@ -225,7 +221,7 @@ void add_calibrate(Program& program, Session& session) {
                       "--quiet", "--help"});
   command.on_parsed([options, &command, &session] {
     options->mnn.apply(command, options->preprocess);
-    session.run = [options, &command, &session] { run_calibrate(*options, command, session.step); };
+    session.run = [options, &command] { run_calibrate(*options, command); };
   });
 }
 

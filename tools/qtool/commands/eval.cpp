@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "console.h"
+#include "evaluation.h"
 #include "files.h"
 #include "model.h"
 #include "options/images.h"
@@ -13,12 +14,9 @@
 #include "options/run.h"
 #include "program/checks.h"
 #include "program/program.h"
-#include "progress.h"
-#include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"
 #include "report/render.h"
 #include "report/samples.h"
-#include "steps.h"
 #include "terminal.h"
 
 namespace qtool::tool {
@@ -47,65 +45,28 @@ void write_tables(const EvalCommand& options, const EvalResult& result) {
   if (!files.empty()) write_outputs(files);
 }
 
-void run_eval(EvalCommand& options, const Command& command, StepResults* step) {
+void run_eval(EvalCommand& options, const Command& command) {
   options.run.apply();
-  const Requantization requantization = options.requantize.path();
+  EvalOptions eval;
+  eval.requantization = options.requantize.path();
   options.preprocess.read();
-  const AnswerOptions answers = options.outputs.read();
+  eval.answers = options.outputs.read();
   for (const std::string& file : {options.csv, options.flips}) {
     if (!file.empty()) declare_output(file);
   }
   const Models models = open_models(options.model, options.int8);
   const Samples samples = options.images.list(models.fp32.executor->graph());
-  command.found(Trait::kImageClasses, concat("images '", options.images.images, "'"), [&] {
-    for (std::int64_t i = 0; i < samples.size(); ++i) {
-      if (samples.label(i) >= 0) return true;
-    }
-    return false;
-  });
   RequantizeOption::require_effect(command, models);
-  const std::optional<StoredPreprocess> stored = stored_preprocess_of(models);
-  ProgressDisplay progress("eval", options.images.noun(), options.run.progress_style());
-
-  EvalOptions eval;
-  const std::optional<SourcedPreprocess> preprocess =
-      options.preprocess.choose_for(options.images, stored, models.fp32.loaded);
+  const std::optional<SourcedPreprocess> preprocess = options.preprocess.choose_for(
+      options.images, stored_preprocess_of(models), models.fp32.loaded);
   if (preprocess) eval.preprocess = preprocess->preprocess;
-  eval.bad_images = options.images.policy();
-  eval.labels = options.images.labels.empty() ? LabelSource::kFolders : LabelSource::kNamed;
-  eval.threads = options.run.threads;
   eval.batch = options.batch;
-  eval.requantization = requantization;
-  eval.answers = answers;
-  eval.progress = progress.callback();
-  command.found(Trait::kClassScores, concat("model '", options.model, "'"), [&] {
-    if (answers.boxes || answers.mask) return false;
-    const std::vector<Tensor> first = first_sample(samples, eval.preprocess, eval.bad_images);
-    return classes_of(*models.fp32.executor, first, 1, requantization) > 0;
-  });
-  const EvalResult result = evaluate(*models.fp32.executor, models.int8_executor(), samples, eval);
-  if (result.labels_ignored) {
-    warning(concat("the images lie in ", samples.class_names().size(), " folders, the network has ",
-                   result.classes, " classes: give --labels to measure top-1 and top-5"));
-  }
-  if (eval.labels == LabelSource::kFolders && !result.labels_ignored && result.labelled > 0) {
-    warning(
-        "classes are the image folders in the order of their names; give --labels if the "
-        "network counts them otherwise");
-  }
-  for (const std::string& doubt : result.doubts()) warning(doubt);
+  const EvalResult result =
+      evaluate_with_progress(command, models, options.images, samples, eval, options.run);
   write_tables(options, result);
-  if (step != nullptr) {
-    step->compared = result;
-  } else {
-    options.run.json ? print_result(json_of(result, preprocess))
-                     : print_text(text_of(result, result_columns()));
-  }
-  if (result.useless()) {
-    throw Error(ErrorCode::kInvalidModel,
-                "a model answers less than half of the images with numbers; nothing can be said of "
-                "its accuracy");
-  }
+  options.run.json ? print_result(json_of(result, preprocess))
+                   : print_text(text_of(result, result_columns()));
+  require_useful(result);
 }
 
 }  // namespace
@@ -155,7 +116,7 @@ void add_eval(Program& program, Session& session) {
                       "--help"});
   command.on_parsed([options, &command, &session] {
     options->images.require_given();
-    session.run = [options, &command, &session] { run_eval(*options, command, session.step); };
+    session.run = [options, &command] { run_eval(*options, command); };
   });
 }
 

@@ -26,18 +26,16 @@
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
-#include "qtool/graph/onnx.h"
-#include "qtool/graph/onnx_files.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/quantize/coverage.h"
+#include "qtool/pipeline/make_model.h"
 #include "qtool/quantize/target.h"
 #include "quantize_warnings.h"
 #include "report/quantization.h"
-#include "report/summary.h"
 #include "signals.h"
-#include "steps.h"
+#include "step_display.h"
 #include "table_file.h"
 #include "terminal.h"
+#include "write_model.h"
 
 namespace qtool::tool {
 namespace {
@@ -111,32 +109,6 @@ Preprocess preprocess_of(const std::optional<Preprocess>& named, const Calibrati
   return stored.preprocess;
 }
 
-// Reads the emitted model as any user will read it, and measures how much of it runs on integers.
-// Returns the fault of the model if it has one.
-std::optional<std::string> read_back(const OnnxFiles& files, QuantizeMode mode,
-                                     const std::string& model, const Graph& prepared,
-                                     QuantizationSummary& summary) {
-  Preprocess preprocess;
-  try {
-    Model emitted;
-    emitted.path = summary.output;
-    emitted.loaded = load_onnx_files(files, summary.output);
-    const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
-    if (stored) preprocess = stored->preprocess;
-    summary.coverage = qtool::measure_coverage(
-        emitted.loaded, typical_shapes(emitted.loaded, preprocess), summary.report, interrupted);
-    summary.coverage_line = coverage_line(summary.coverage, summary.report);
-    return std::nullopt;
-  } catch (const Error& error) {
-    // The modes dynamic and weight-only do not run the model, so they accept operators that only
-    // other runtimes support.
-    if (mode == QuantizeMode::kStatic || error.code() != ErrorCode::kUnsupported) throw;
-    summary.coverage_line = concat("coverage is not known: ", error.what());
-    if (!can_run(prepared, preprocess)) return std::nullopt;
-    return concat("model '", model, "' runs, and what it becomes does not (", error.what(), ")");
-  }
-}
-
 // Quantizes in a mode that needs no table. If a table is given, its channel means correct biases.
 // These modes have no ranges to override: this function refuses them in --overrides, and the rules
 // of the options refuse the flags.
@@ -161,24 +133,12 @@ void print(const QuantizationSummary& summary, const QuantizeCommand& options) {
   options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
 }
 
-// Handles a model that is of no use; `what` is the reason. With --force it warns; otherwise it
-// prints the result and throws. A step of another command does not print its result.
-void refuse_unless_forced(const std::string& what, const QuantizationSummary& summary,
-                          const QuantizeCommand& options, bool is_step) {
-  if (!options.force) {
-    if (!is_step) print(summary, options);
-    throw Error(ErrorCode::kUnsupported,
-                concat(what, "; the model is not written without quantize --force"));
-  }
-  warning(what);
-}
-
 bool holds_lstm(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
                      [&](NodeId id) { return graph.node(id).is("LSTM"); });
 }
 
-void run_quantize(QuantizeCommand& options, const Command& command, StepResults* step) {
+void run_quantize(QuantizeCommand& options, const Command& command) {
   options.run.apply();
   const QuantizeMode mode = find_quantize_mode(options.mode).value();
   if (mode == QuantizeMode::kStatic && options.table.empty()) {
@@ -198,11 +158,14 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
   // If the table does not state the preprocessing, --preprocess does.
   std::optional<Preprocess> named;
   if (!options.preprocess.empty()) named = read_preprocess(options.preprocess);
+  WriteModelOptions write;
+  write.mode = mode;
+  write.output = output_of(options, mode);
+  write.external_data = options.external_data;
+  write.force = options.force;
+  write.refused = [&](const QuantizationSummary& refused) { print(refused, options); };
+  declare_model(write.output, write.external_data);
   QuantizationSummary summary;
-  summary.output = output_of(options, mode);
-  declare_output(summary.output);
-  const std::filesystem::path data_file = data_file_of(summary.output);
-  if (options.external_data) declare_output(data_file);
   Model fp32;
   fp32.path = options.model;
   fp32.loaded = load_model(options.model);
@@ -220,30 +183,23 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
   recipe.overrides = options.overrides.read();
   std::optional<Samples> samples;
   Preprocess of_images;
-  if (options.images.given() || options.faster.given()) {
+  if (mode == QuantizeMode::kStatic || options.images.given()) {
     fp32.executor = std::make_unique<Executor>(prepared, interrupted);
+  }
+  if (options.images.given() || options.faster.given()) {
     warn_of_left_out(fp32.path, *fp32.executor);
   }
   if (options.images.given()) {
     samples = options.images.list(fp32.executor->graph());
     if (samples->are_images()) of_images = preprocess_of(named, table ? &*table : nullptr, fp32);
   }
-  StaticOptions choices = static_options(recipe);
-  choices.threads = options.run.threads;
-  choices.model_fingerprint = fingerprint(fp32.loaded);
-  choices.version = QTOOL_VERSION;
-  Quantized int8 = [&] {
-    if (mode != QuantizeMode::kStatic) {
-      const bool corrects = table && recipe.bias_correction != BiasCorrection::kOff;
-      return quantize_without_ranges(
-          mode, choices, recipe.types, recipe.overrides,
-          options.dynamic_lstm ? DynamicLstm::kMicrosoft : DynamicLstm::kStandard,
-          corrects ? &*table : nullptr, prepared);
-    }
-    const std::string hash = table_hash(*table);
-    StaticInputs inputs{*std::move(table), choices};
-    apply_overrides(recipe.overrides, chosen_target(inputs.table, choices).activations, nullptr,
-                    inputs.table);
+  StepDisplay display(options.run, samples ? std::string(samples->noun()) : "");
+  MakeOptions make = display.options(fp32);
+  make.preprocess = of_images;
+  make.bad_images = options.images.policy();
+  Quantized int8;
+  if (mode == QuantizeMode::kStatic) {
+    StaticInputs inputs = inputs_of_table(recipe, *std::move(table), make);
     if (options.faster.given()) {
       // This comes before anything is learned from images, because that does not affect the speed.
       summary.faster = options.faster.measure(fp32, inputs, samples ? &*samples : nullptr,
@@ -251,52 +207,32 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
       std::vector<std::string>& exclude = inputs.options.exclude;
       exclude.insert(exclude.end(), summary.faster->exclude.begin(), summary.faster->exclude.end());
     }
-    if (samples) {
-      options.accuracy.learn(fp32, recipe, *samples, of_images, options.images.policy(),
-                             options.run, inputs);
-    }
-    const StopCheck stop = interrupted;
-    const StopScope scope(stop);
-    Quantized made = quantize(prepared, inputs);
-    // The hash of the table as in its file, without the overrides.
-    made.graph.info.metadata[std::string(kTableHashKey)] = hash;
-    return made;
-  }();
+    options.accuracy.resume(make);
+    MadeModel made =
+        make_model(*fp32.executor, recipe, std::move(inputs), samples ? &*samples : nullptr, make);
+    options.accuracy.print(recipe, made.learned);
+    int8 = std::move(made.int8);
+  } else {
+    const bool corrects = table && recipe.bias_correction != BiasCorrection::kOff;
+    int8 = quantize_without_ranges(
+        mode, static_options(recipe, make), recipe.types, recipe.overrides,
+        options.dynamic_lstm ? DynamicLstm::kMicrosoft : DynamicLstm::kStandard,
+        corrects ? &*table : nullptr, prepared);
+  }
   summary.report = std::move(int8.report);
-
   if (named) int8.graph.info.metadata[std::string(kPreprocessKey)] = to_json_text(*named);
   warn_of(summary.report, options.table);
-  const OnnxFiles files =
-      save_onnx_files(int8.graph, data_file.filename().string(),
-                      options.external_data ? DataPlace::kSecondFile : DataPlace::kWhereNeeded);
-  // Weights may be in other files beside the model, so the file size alone may be too small.
-  summary.fp32_bytes =
-      std::max(static_cast<std::int64_t>(std::filesystem::file_size(options.model)),
-               summarize(fp32.loaded).parameter_bytes);
-  summary.int8_bytes = std::ssize(files.model) + std::ssize(files.data);
-  if (const auto fault = read_back(files, mode, options.model, prepared, summary)) {
-    refuse_unless_forced(*fault, summary, options, step != nullptr);
+  if (options.verify.given()) {
+    write.verify = [&](const WrittenModel& written) {
+      EvalOptions eval;
+      eval.preprocess = of_images;
+      eval.bad_images = options.images.policy();
+      return verify_with_progress(fp32, written.open(), *samples, eval, options.run,
+                                  options.verify.min_sqnr_db());
+    };
   }
-  if (gains_nothing(mode, summary.coverage, summary.report)) {
-    refuse_unless_forced(concat("nothing of model '", options.model, "' becomes integers"), summary,
-                         options, step != nullptr);
-  }
-  std::vector<OutputFile> outputs{{summary.output, files.model}};
-  if (!files.data.empty()) outputs.push_back({data_file, files.data});
-  write_outputs(outputs, [&](std::span<const std::filesystem::path> written) {
-    const WrittenModel model{written, summary.output, files.data_name};
-    if (!options.verify.given()) return model.require_readable();
-    summary.verified =
-        options.verify.run(fp32, model, *samples, of_images, options.images.policy(), options.run);
-    for (const std::string& fault : summary.verified->faults) {
-      refuse_unless_forced(concat("--verify: ", fault), summary, options, step != nullptr);
-    }
-  });
+  write_model(int8.graph, fp32, prepared, write, summary);
   options.accuracy.finish();
-  if (step != nullptr) {
-    step->quantized = std::move(summary);
-    return;
-  }
   print(summary, options);
 }
 
@@ -391,7 +327,7 @@ void add_quantize(Program& program, Session& session) {
                       "--effort", "--images", "--verify", "--faster-only", "--output", "--threads",
                       "--json", "--quiet", "--help"});
   command.on_parsed([options, &command, &session] {
-    session.run = [options, &command, &session] { run_quantize(*options, command, session.step); };
+    session.run = [options, &command] { run_quantize(*options, command); };
   });
 }
 

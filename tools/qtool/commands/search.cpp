@@ -31,6 +31,7 @@
 #include "qtool/samples/content_hash.h"
 #include "report/search.h"
 #include "signals.h"
+#include "step_display.h"
 #include "table_inputs.h"
 #include "terminal.h"
 
@@ -191,13 +192,16 @@ void run_search(SearchCommand& options, const Command& command) {
   const Samples samples = options.images.list(fp32.executor->graph());
   require_labels(options, samples);
   TypeOptions::require_effect(command, fp32.executor->graph(), options.model);
-  TableInputs made = inputs_of_table(fp32, options.table, recipe, options.run.threads);
+  StepDisplay display(options.run, std::string(samples.noun()));
+  MakeOptions make = display.options(fp32);
+  TableInputs made = inputs_of_table_file(fp32, options.table, recipe, make);
   const std::optional<SourcedPreprocess> preprocess =
       options.preprocess.choose_for(options.images, made.preprocess, fp32.loaded);
   if (preprocess) search_options.preprocess = preprocess->preprocess;
   search_options.bad_images = options.images.policy();
-  options.accuracy.learn(fp32, recipe, samples, search_options.preprocess,
-                         search_options.bad_images, options.run, made.inputs);
+  make.preprocess = search_options.preprocess;
+  make.bad_images = search_options.bad_images;
+  options.accuracy.print(recipe, learn(*fp32.executor, recipe, samples, make, made.inputs));
   const std::unique_ptr<PartialResults> partial =
       options.resume.open(options.resume.given() ? key_of(command, fp32, samples) : 0);
   search_options.partial = partial.get();

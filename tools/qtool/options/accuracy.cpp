@@ -1,6 +1,7 @@
 #include "options/accuracy.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -9,29 +10,21 @@
 #include "base/choices.h"
 #include "base/text.h"
 #include "console.h"
+#include "options/images.h"
 #include "program/checks.h"
-#include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/pipeline/make_model.h"
-#include "signals.h"
 
 namespace qtool::tool {
 namespace {
 
-// The names of a learning step on the command line and in the progress.
-struct LearningStep {
-  std::string_view name;    // RecipeStep::name
-  std::string_view option;  // asks for the step
-  std::string task;
-  std::string more_items;  // items that the progress counts in addition to the samples
-};
-
-const LearningStep& learning_step(std::string_view name) {
-  static const std::vector<LearningStep> all = {
-      {"tune_ranges", "--tune-ranges", "tune ranges", ""},
-      {"round_weights", "--weight-rounding", "round weights", " and layers"},
-      {"correct_biases", "--bias-correction", "correct biases", ""}};
-  return *std::ranges::find(all, name, &LearningStep::name);
+// The option that asks for a learning step.
+std::string option_of(const RecipeStep& step) {
+  static const std::map<std::string_view, const char*> options = {
+      {"tune_ranges", "--tune-ranges"},
+      {"round_weights", "--weight-rounding"},
+      {"correct_biases", "--bias-correction"}};
+  return options.at(step.name);
 }
 
 bool learns(const Recipe& recipe, std::string_view step) {
@@ -75,30 +68,6 @@ void add_weight_rounding(Command& command, std::string& value) {
   }
   word(command, "--weight-rounding", value, concat("How weights become integers\n", help, "."),
        std::move(names));
-}
-
-void print_tuning(const LearnReport& report, std::string_view noun) {
-  if (report.tuning_ran_out_of_time) {
-    note("tuned ranges: half of --budget was too little, the table's stay");
-    return;
-  }
-  const RangeTuning& tuned = report.tuning.value();
-  const std::string_view kept = tuned.refused          ? ", too little: the table's stay"
-                                : tuned.ranges.empty() ? ": the table's stay"
-                                                       : "";
-  note(concat("tuned ranges: ", tuned.ranges.size(), " changed, ", tuned.tried, " tried; ",
-              to_fixed(tuned.before_db, 2), " -> ", to_fixed(tuned.after_db, 2), " dB on ", noun,
-              "s kept aside", kept));
-}
-
-// Prints the results of a step that a user should know.
-void print_step(const RecipeStep& step, const LearnReport& report, std::string_view noun) {
-  if (step.name == "tune_ranges") print_tuning(report, noun);
-  if (step.name == "round_weights" && report.nothing_was_rounded) {
-    warning(
-        "--weight-rounding: no layer is such that it can be rounded on images within "
-        "--max-memory; all are rounded to nearest");
-  }
 }
 
 double seconds_of(const LearnReport& report, std::string_view step) {
@@ -211,7 +180,7 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, Recipe& re
   resume_.declare();
   if (has_samples) return;
   for (const RecipeStep& step : learning_steps(recipe)) {
-    const std::string option(learning_step(step.name).option);
+    const std::string option = option_of(step);
     const Option& given = command.find(option);
     std::string asked = concat("--effort ", effort_);
     if (command.given(option)) {
@@ -221,38 +190,20 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, Recipe& re
   }
 }
 
-void AccuracyOptions::learn(const Model& fp32, const Recipe& recipe, const Samples& samples,
-                            const Preprocess& preprocess, BadImages policy, const RunOptions& run,
-                            StaticInputs& inputs) {
-  const std::string_view noun = samples.noun();
-  std::optional<ProgressDisplay> progress;  // of the step that runs
-  MakeOptions options;
-  options.preprocess = preprocess;
-  options.bad_images = policy;
-  options.threads = run.threads;
-  options.stop = interrupted;
-  options.begin = [&](const RecipeStep& step) {
-    const LearningStep& row = learning_step(step.name);
-    progress.emplace(row.task, concat(noun, "s", row.more_items), run.progress_style());
-    return progress->callback();
+void AccuracyOptions::resume(MakeOptions& options) {
+  if (!resume_.given()) return;
+  options.resume = [this](std::uint64_t key) {
+    results_ = resume_.open(key);
+    return results_.get();
   };
-  options.end = [&](const RecipeStep& step, const LearnReport& report) {
-    progress.reset();
-    print_step(step, report, noun);
-  };
-  if (resume_.given()) {
-    options.resume = [&](std::uint64_t key) {
-      results_ = resume_.open(key);
-      return results_.get();
-    };
-  }
-  const LearnReport report = qtool::learn(*fp32.executor, recipe, samples, options, inputs);
+}
+
+void AccuracyOptions::print(const Recipe& recipe, const LearnReport& report) const {
   warn_of(report.bad);
-  if (info_of(recipe.effort).has_budget) {
-    note(concat("--effort ", effort_, ": ", to_fixed(seconds_of(report, "tune_ranges"), 1),
-                " s for the ranges, ", to_fixed(seconds_of(report, "round_weights"), 1),
-                " s for the weights, of ", budget_));
-  }
+  if (learning_steps(recipe).empty() || !info_of(recipe.effort).has_budget) return;
+  note(concat("--effort ", effort_, ": ", to_fixed(seconds_of(report, "tune_ranges"), 1),
+              " s for the ranges, ", to_fixed(seconds_of(report, "round_weights"), 1),
+              " s for the weights, of ", budget_));
 }
 
 void AccuracyOptions::finish() {

@@ -4,13 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "model.h"
-#include "options/images.h"
 #include "options/resume.h"
-#include "options/run.h"
 #include "program/command.h"
+#include "qtool/pipeline/make_model.h"
 #include "qtool/pipeline/recipe.h"
-#include "qtool/quantize/quantize.h"
 
 namespace qtool::tool {
 
@@ -36,11 +33,11 @@ class AccuracyOptions {
   /// Writes the choices into `recipe`. Throws Error(kUsage) for a step that needs images if there
   /// are none, and for options without effect.
   void apply(const Command& command, bool has_samples, Recipe& recipe) const;
-  /// Runs the steps of `recipe` that learn from samples, and prints their results. The results go
-  /// to `inputs`. `preprocess` says how images are prepared.
-  void learn(const Model& fp32, const Recipe& recipe, const Samples& samples,
-             const Preprocess& preprocess, BadImages policy, const RunOptions& run,
-             StaticInputs& inputs);
+  /// Makes the steps use the file of --resume. This object must outlive their use.
+  void resume(MakeOptions& options);
+  /// Prints what the steps of `recipe` reported: the images left out, and the time that was spent
+  /// of --budget.
+  void print(const Recipe& recipe, const LearnReport& report) const;
   /// Removes the file of --resume. Call when the model is written.
   void finish();
 

@@ -1,6 +1,5 @@
 #include "options/verify.h"
 
-#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -16,11 +15,6 @@
 #include "signals.h"
 
 namespace qtool::tool {
-namespace {
-
-constexpr std::int64_t kMaxSamples = 20;  // enough to see that a model is broken
-
-}  // namespace
 
 Graph WrittenModel::load() const {
   if (files.size() == 1) return load_model(files.front());
@@ -42,6 +36,25 @@ void WrittenModel::require_readable() const {
     throw Error(error.code(), concat("model '", name, "', which is not kept because it cannot be ",
                                      "read again: ", error.what()));
   }
+}
+
+Model WrittenModel::open() const {
+  Model model;
+  model.path = name;
+  model.loaded = load();
+  model.executor = std::make_unique<Executor>(prepare(model.loaded, interrupted), interrupted);
+  warn_of_left_out(model.path, *model.executor);
+  return model;
+}
+
+Verification verify_with_progress(const Model& fp32, const Model& int8, const Samples& samples,
+                                  EvalOptions options, const RunOptions& run, double min_sqnr_db) {
+  ProgressDisplay progress("verify", concat(samples.noun(), "s"), run.progress_style());
+  options.threads = run.threads;
+  options.progress = progress.callback();
+  Verification verified = verify(*fp32.executor, *int8.executor, samples, options, min_sqnr_db);
+  warn_of(verified.bad);
+  return verified;
 }
 
 void add_verify_limit(Command& command, double& min_sqnr_db) {
@@ -66,27 +79,6 @@ void VerifyOptions::apply(bool has_samples) const {
   if (verify_ && !has_samples) {
     throw Error(ErrorCode::kUsage, "--verify needs --images or --inputs");
   }
-}
-
-Verification VerifyOptions::run(const Model& fp32, const WrittenModel& written,
-                                const Samples& samples, const Preprocess& preprocess,
-                                BadImages policy, const RunOptions& run) const {
-  Model int8;
-  int8.path = written.name;
-  int8.loaded = written.load();
-  int8.executor = std::make_unique<Executor>(prepare(int8.loaded, interrupted), interrupted);
-  warn_of_left_out(int8.path, *int8.executor);
-  ProgressDisplay progress("verify", concat(samples.noun(), "s"), run.progress_style());
-  EvalOptions options;
-  options.preprocess = preprocess;
-  options.bad_images = policy;
-  options.threads = run.threads;
-  options.progress = progress.callback();
-  Verification verified =
-      verify(*fp32.executor, *int8.executor, samples.spread(std::min(kMaxSamples, samples.size())),
-             options, min_sqnr_db_);
-  warn_of(verified.bad);
-  return verified;
 }
 
 }  // namespace qtool::tool

@@ -8,7 +8,6 @@
 #include "options/run.h"
 #include "program/command.h"
 #include "qtool/compare/evaluate.h"
-#include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool::tool {
@@ -23,11 +22,18 @@ struct WrittenModel {
   std::string data_name;                         ///< name of the second file in the model
 
   [[nodiscard]] Graph load() const;
+  /// The model, ready to run.
+  [[nodiscard]] Model open() const;
   /// Loads and prepares the files from the disk, as any command will do with the model. Throws
   /// Error with the final name of the model when that fails. Does nothing if a file is not a
   /// regular file, such as /dev/null.
   void require_readable() const;
 };
+
+/// Calls verify(), with progress. Warns about samples that are left out. `options`: how samples are
+/// run.
+Verification verify_with_progress(const Model& fp32, const Model& int8, const Samples& samples,
+                                  EvalOptions options, const RunOptions& run, double min_sqnr_db);
 
 /// Whether and how a model is run before it gets its final name: --verify, --min-sqnr.
 class VerifyOptions {
@@ -36,12 +42,7 @@ class VerifyOptions {
   /// Refuses --verify without samples.
   void apply(bool has_samples) const;
   [[nodiscard]] bool given() const { return verify_; }
-
-  /// Reads the model, and runs it and `fp32` on the samples, or on 20 spread evenly if there are
-  /// more. Warns about samples that are left out.
-  [[nodiscard]] Verification run(const Model& fp32, const WrittenModel& written,
-                                 const Samples& samples, const Preprocess& preprocess,
-                                 BadImages policy, const RunOptions& run) const;
+  [[nodiscard]] double min_sqnr_db() const { return min_sqnr_db_; }
 
  private:
   bool verify_ = false;

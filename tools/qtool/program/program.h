@@ -9,15 +9,10 @@
 
 namespace qtool::tool {
 
-struct StepResults;
-
 /// The result of parsing the command line: the work to do once the whole line is known to be
 /// well-formed.
 struct Session {
   std::function<void()> run;
-  /// If the command is a step of another command, it stores its result here and does not print it.
-  /// Null otherwise.
-  StepResults* step = nullptr;
 };
 
 /// The request of a command line.

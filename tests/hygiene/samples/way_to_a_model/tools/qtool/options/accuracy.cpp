@@ -1,0 +1,1 @@
+const char* kDefaults[] = {"quick", "plain", "guess_ranges"};
