@@ -54,7 +54,7 @@ class SuggestionSearch {
 
     SuggestResult result;
     result.sqnr_db = unchanged;
-    result.least_gain_db = options_.least_gain_db;
+    result.min_gain_db = options_.min_gain_db;
     result.threads = resolve_threads(options_.threads);
     result.tried = std::count_if(tried_.begin() + 1, tried_.end(),
                                  [](const Trial& trial) { return trial.noise.has_value(); });
@@ -329,7 +329,7 @@ class SuggestionSearch {
       suggestion.noise = *trial.noise;
       suggestion.sqnr_db = noise_decibels(*trial.noise);
       suggestion.gain_db = suggestion.sqnr_db - unchanged;
-      if (suggestion.gain_db >= options_.least_gain_db) all.push_back(std::move(suggestion));
+      if (suggestion.gain_db >= options_.min_gain_db) all.push_back(std::move(suggestion));
     }
     std::stable_sort(all.begin(), all.end(), [](const Suggestion& a, const Suggestion& b) {
       const auto size_a = size_of(a.change);
@@ -345,7 +345,7 @@ class SuggestionSearch {
     for (Suggestion& suggestion : all) {
       const bool is_best = size_of(suggestion.change).first == 0 && suggestion.gain_db == best_free;
       const double least = kept.empty() ? 0.0 : kept.back().gain_db;
-      const bool is_worth = kept.empty() || suggestion.gain_db >= least + options_.least_gain_db;
+      const bool is_worth = kept.empty() || suggestion.gain_db >= least + options_.min_gain_db;
       if (is_worth || (is_best && suggestion.gain_db > least))
         kept.push_back(std::move(suggestion));
     }

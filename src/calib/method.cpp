@@ -14,9 +14,8 @@ namespace qtool {
 #include "calib/methods/methods.inc"
 
 std::span<const MethodInfo> methods() noexcept {
-  using enum MethodProperty;
   static constexpr auto kMethods = std::to_array<MethodInfo>({
-#define QTOOL_METHOD(name, breaks, summary) {#name, breaks, summary, method_##name},
+#define QTOOL_METHOD(name, breaks, summary) {#name, summary, method_##name},
 #include "calib/methods/methods.inc"
   });
   return kMethods;

@@ -2,21 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <string>
 #include <vector>
 
 #include "answers/answer.h"
-#include "base/parallel.h"
-#include "base/stop.h"
+#include "compare/alternating_runs.h"
 #include "compare/metrics.h"
 #include "compare/model_pair.h"
-#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr double kPairedIou = 0.5;
 
 std::vector<ScoredClass> best_classes(std::span<const float> scores, std::int64_t count) {
@@ -56,31 +52,19 @@ InferRun describe_plan(const Plan& plan) {
 
 InferResult infer(const Executor& fp32, const Executor* int8, std::span<const Tensor> sample,
                   const InferOptions& options) {
-  check_repeat(options.repeat);
+  AlternatingRuns runs(fp32, int8, sample, options.threads, options.repeat, options.requantization);
+  const ModelPair& pair = runs.pair();
+  const auto models = static_cast<std::size_t>(pair.models());
   InferResult result;
-  result.threads = resolve_threads(options.threads);
+  result.threads = runs.threads();
   result.repeat = options.repeat;
   result.requantization = options.requantization;
-  const ModelPair pair =
-      compile_pair(fp32, int8, shapes_of(sample), result.threads, options.requantization);
-  const auto models = static_cast<std::size_t>(pair.models());
   const AnswerReader answers(options.answers, *pair.fp32, options.layout);
-
-  // The models take turns, so that a change of the clock frequency affects both.
-  const std::vector<TensorView> inputs = views_of(sample);
-  std::array<Workspace, 2> workspaces;
   std::array<std::vector<double>, 2> seconds;
-  std::array<std::span<const TensorView>, 2> outputs;
-  for (std::int64_t run = 0; run <= options.repeat; ++run) {
-    for (std::size_t m = 0; m < models; ++m) {
-      const Clock::time_point start = Clock::now();
-      outputs[m] = pair.plan(static_cast<std::int64_t>(m)).run(inputs, workspaces[m]);
-      if (run > 0) {
-        seconds[m].push_back(std::chrono::duration<double>(Clock::now() - start).count());
-      }
-    }
-    report_progress(options.progress, run, options.repeat, "measurement", "runs");
-  }
+  runs.run(1, options.progress, [&](std::size_t model, bool counts) {
+    const double took = runs.run_once(model);
+    if (counts) seconds[model].push_back(took);
+  });
 
   const std::int64_t batch = batch_of(shapes_of(sample));
   if (!options.answers.boxes && !options.answers.mask) {
@@ -88,7 +72,8 @@ InferResult infer(const Executor& fp32, const Executor* int8, std::span<const Te
   }
   result.fp32 = describe_plan(*pair.fp32);
   if (int8 != nullptr) result.int8 = describe_plan(*pair.int8);
-  const std::array<FloatOutputs, 2> floats{FloatOutputs(outputs[0]), FloatOutputs(outputs[1])};
+  const std::array<FloatOutputs, 2> floats{FloatOutputs(runs.outputs(0)),
+                                           FloatOutputs(runs.outputs(1))};
   for (std::size_t m = 0; m < models; ++m) {
     InferRun& run = m == 0 ? result.fp32 : *result.int8;
     run.fastest_seconds = *std::ranges::min_element(seconds[m]);
@@ -97,7 +82,7 @@ InferResult infer(const Executor& fp32, const Executor* int8, std::span<const Te
     if (result.classes > 0) {
       run.top = best_classes(floats[m].part(0, 0, batch), options.top);
     }
-    run.answer = answers.read(outputs[m]);
+    run.answer = answers.read(runs.outputs(m));
   }
   result.detects = options.answers.boxes.has_value();
   if (result.detects) result.classes = answers.box_classes();
@@ -116,7 +101,7 @@ InferResult infer(const Executor& fp32, const Executor* int8, std::span<const Te
       result.box_pairs = pair_boxes(result.fp32.answer.boxes, result.int8->answer.boxes);
     }
   }
-  for (std::size_t i = 0; int8 != nullptr && i < outputs[0].size(); ++i) {
+  for (std::size_t i = 0; int8 != nullptr && i < floats[0].size(); ++i) {
     OutputError error = compare_output(floats[0][i], floats[1][i], options.answers.psnr_peak).error;
     error.name = pair.fp32->outputs()[i].name;
     result.outputs.push_back(error);

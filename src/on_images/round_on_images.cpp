@@ -76,14 +76,15 @@ std::vector<WaitingLayer> waiting_layers(const Groundwork& ground) {
   return layers;
 }
 
-/// Makes room for samples in each layer whose moments and samples fit into `max_memory` together.
+/// Makes room for samples in each layer whose moments and samples fit into `rounding_memory`
+/// together.
 void make_room_for_samples(std::vector<WaitingLayer>& layers, std::int64_t images,
-                           std::int64_t max_memory) {
+                           std::int64_t rounding_memory) {
   for (WaitingLayer& layer : layers) {
     const std::int64_t row = std::max<std::int64_t>(layer.rows.row_bytes(), 1);
     const std::int64_t rows = std::min(kMaxSampleRows, kMaxSampleBytes / row);
     layer.samples.capacity = rows / std::max<std::int64_t>(images, 1) * images;
-    if (layer.bytes() > max_memory) layer.samples.capacity = 0;
+    if (layer.bytes() > rounding_memory) layer.samples.capacity = 0;
   }
 }
 
@@ -177,16 +178,17 @@ class MomentPass {
 };
 
 /// Divides the layers into passes of consecutive layers. The moments, the samples and
-/// `waiting_rows` vectors per layer of one pass fit into `max_memory` together; otherwise the pass
-/// has a single layer.
+/// `waiting_rows` vectors per layer of one pass fit into `rounding_memory` together; otherwise the
+/// pass has a single layer.
 std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers,
-                                               std::int64_t waiting_rows, std::int64_t max_memory) {
+                                               std::int64_t waiting_rows,
+                                               std::int64_t rounding_memory) {
   std::vector<std::span<WaitingLayer>> passes;
   std::size_t begin = 0;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::int64_t more = layers[i].bytes() + waiting_rows * layers[i].rows.row_bytes();
-    if (i > begin && bytes + more > max_memory) {
+    if (i > begin && bytes + more > rounding_memory) {
       passes.push_back(std::span(layers).subspan(begin, i - begin));
       begin = i;
       bytes = 0;
@@ -264,7 +266,7 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   if (!ground.rewrites().names.empty()) rewritten.emplace(graph);
   std::vector<WaitingLayer> layers = waiting_layers(ground);
   std::erase_if(layers, [&](const WaitingLayer& layer) {
-    return layer.rows.moment_bytes() > limits.max_memory;
+    return layer.rows.moment_bytes() > limits.rounding_memory;
   });
   RoundedOnImages result;
   const BiasCorrection correction = options.bias_correction;
@@ -272,11 +274,11 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
     take_results(ground, *limits.resume, correction, layers, result.weights);
   }
   if (rounding.needs == RoundingNeeds::kSamples) {
-    make_room_for_samples(layers, samples.size(), limits.max_memory);
+    make_room_for_samples(layers, samples.size(), limits.rounding_memory);
   }
   const std::vector<std::span<WaitingLayer>> passes =
       passes_of(layers, std::min<std::int64_t>(threads, samples.size()) * rows_of_each(samples),
-                limits.max_memory);
+                limits.rounding_memory);
   const std::int64_t total = samples.size() * std::ssize(passes) + std::ssize(layers);
   std::int64_t done = 0;
   const auto report = [&] {

@@ -42,7 +42,7 @@ void step_round_weights(Making& making) {
   StaticOptions& options = making.inputs.options;
   options.rounding = making.recipe.rounding.value();
   RoundOnImagesOptions limits;
-  limits.max_memory = making.recipe.max_memory;
+  limits.rounding_memory = making.recipe.rounding_memory;
   if (making.options.resume) limits.resume = making.options.resume(work_key(making));
   limits.out_of_time = [&] { return making.is_over(1.0); };
   RoundedOnImages rounded =

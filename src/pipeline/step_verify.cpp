@@ -1,6 +1,6 @@
 #include "pipeline/making.h"
 #include "qtool/exec/executor.h"
-#include "qtool/graph/onnx_files.h"
+#include "qtool/graph/onnx.h"
 
 namespace qtool {
 

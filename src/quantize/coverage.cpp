@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <string_view>
 
@@ -12,6 +11,7 @@
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "qtool/exec/executor.h"
+#include "quantize/follow_plan.h"
 #include "quantize/placement/operands.h"
 #include "quantize/placement/placement.h"
 
@@ -26,15 +26,6 @@ std::string percent(std::int64_t part, std::int64_t whole) {
   const double exact = 1000.0 * static_cast<double>(part) / static_cast<double>(whole);
   const double rounded = part == whole ? 1000.0 : std::min(std::round(exact), 999.0);
   return to_fixed(rounded / 10.0, 1);
-}
-
-std::string no_kernel(std::string_view op_type) {
-  return concat("no integer kernel for this ", op_type);
-}
-
-// The name of the node of a step, as name_of() gives it.
-const std::string& label_of(const StepInfo& step) {
-  return step.node.empty() ? step.output : step.node;
 }
 
 std::string reason_for(const Coverage::FloatStep& step, const QuantizeReport& report) {
@@ -71,24 +62,6 @@ Coverage coverage_of(const std::vector<StepInfo>& steps) {
 }
 
 Coverage coverage_of(const Plan& plan) { return coverage_of(plan.steps()); }
-
-void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report) {
-  std::map<std::string_view, NodeReport*> nodes;  // null where two nodes have the same name
-  for (NodeReport& node : report.nodes) {
-    const auto [it, fresh] = nodes.try_emplace(node.node, &node);
-    if (!fresh) it->second = nullptr;
-  }
-  for (const StepInfo& step : steps) {
-    const auto found = nodes.find(label_of(step));
-    if (found == nodes.end() || found->second == nullptr) continue;
-    NodeReport& node = *found->second;
-    if (node.role == NodeRole::kNotReal || step.op_type != node.op_type) continue;
-    const bool reported_integer = node.role != NodeRole::kFloat;
-    if (reported_integer == step.integer) continue;
-    node.role = step.integer ? NodeRole::kInteger : NodeRole::kFloat;
-    node.reason = step.integer ? std::string() : no_kernel(step.op_type);
-  }
-}
 
 Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, QuantizeReport& report,
                           const StopCheck& stop) {

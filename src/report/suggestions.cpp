@@ -92,7 +92,7 @@ std::string by_source_text(const SuggestResult& result) {
 std::string text_of(const SuggestResult& result) {
   std::string text =
       concat(by_source_text(result), result.tried, " changes were tried on these images; ");
-  const std::string threshold = concat(to_fixed(result.least_gain_db, 1), " dB or more over the ",
+  const std::string threshold = concat(to_fixed(result.min_gain_db, 1), " dB or more over the ",
                                        to_fixed(result.sqnr_db, 2), " dB of the INT8 model");
   if (result.suggestions.empty()) return concat(text, "none brings ", threshold, "\n");
   text += concat("these bring ", threshold, ", and as much more than every smaller one. Times are ",

@@ -8,7 +8,7 @@ nlohmann::ordered_json json_of(const SuggestResult& result) {
   nlohmann::ordered_json json;
   json["sqnr_db"] = result.sqnr_db;
   json["tried"] = result.tried;
-  json["least_gain_db"] = result.least_gain_db;
+  json["min_gain_db"] = result.min_gain_db;
   json["threads"] = result.threads;
   json["int8_seconds"] = result.int8_seconds;
   json["list"] = nlohmann::ordered_json::array();

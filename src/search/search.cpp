@@ -357,10 +357,10 @@ class Search {
     }
     if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
     // Without times no model is rejected, but none is said to keep the limit on time.
-    if (options_.most_slower && (measured || shown.empty())) tried_.keep_timed();
+    if (options_.max_latency_cost && (measured || shown.empty())) tried_.keep_timed();
     result_.int8 = tried_.point(0);
     result_.best = tried_.point(tried_.best_index());
-    const bool keeps_limit = !options_.most_slower || measured || tried_.best_index() == 0;
+    const bool keeps_limit = !options_.max_latency_cost || measured || tried_.best_index() == 0;
     result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.best()) && keeps_limit;
     result_.frontier.push_back(result_.int8);
     for (const std::size_t i : shown) result_.frontier.push_back(tried_.point(i));

@@ -44,8 +44,8 @@ void check_options(const SearchOptions& options) {
   if (!(options.least_integer_share >= 0.0 && options.least_integer_share <= 1.0)) {
     refuse("share of the multiplications on integers", options.least_integer_share, "0 to 1");
   }
-  if (options.most_slower && !(*options.most_slower >= 0.0)) {
-    refuse("share of the time", *options.most_slower, "0 or more");
+  if (options.max_latency_cost && !(*options.max_latency_cost >= 0.0)) {
+    refuse("share of the time", *options.max_latency_cost, "0 or more");
   }
   check_repeat(options.repeat);
 }
@@ -110,7 +110,7 @@ void TriedModels::fit() {
 
 void TriedModels::set_slower(std::size_t index, const MedianInterval& slower, double base_seconds) {
   models_.at(index).slower = slower;
-  if (options_.most_slower && slower.median <= *options_.most_slower * base_seconds) {
+  if (options_.max_latency_cost && slower.median <= *options_.max_latency_cost * base_seconds) {
     fast_.insert(index);
   }
 }

@@ -280,7 +280,7 @@ TEST(QuantizeKernel, EqualsTheReference) {
       geometry.plane_stride = geometry.pixels;
       geometry.pixel_stride = geometry.channels;
       const std::int64_t count = geometry.channels * geometry.pixels;
-      ClampedAffine affine;
+      QuantizeParams affine;
       affine.scale = scale(random);
       affine.zero_point = byte(random);
       const auto bytes = static_cast<std::size_t>(count);
@@ -294,7 +294,7 @@ TEST(QuantizeKernel, EqualsTheReference) {
       kernel.quantize_planes(affine, geometry, floats.data<float>(), got.data());
       reference_quantize_planes(affine, geometry, floats.data<float>(), want.data());
       expect_equal(got, want, std::string(row.name) + " quantize_planes");
-      ClampedAffine rest;
+      QuantizeParams rest;
       rest.scale = affine.scale / 254.0F;
       rest.zero_point = 128;
       const GuardedBuffer low(bytes);

@@ -13,6 +13,7 @@
 
 #include "calib/methods/auto.h"
 #include "calib/statistics.h"
+#include "conformance/method_properties.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/method.h"
 #include "quant/density.h"
@@ -76,7 +77,7 @@ Statistics statistics_of(std::span<const float> values) {
 class Methods : public testing::TestWithParam<MethodInfo> {
  protected:
   static bool promises(MethodProperty property) {
-    return (GetParam().breaks & property) == MethodProperty::kNone;
+    return (broken_by(GetParam().name) & property) == MethodProperty::kNone;
   }
   static Range decide(const Values& values) { return decide(statistics_of(values)); }
   static Range decide(const Statistics& statistics) {

@@ -14,6 +14,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/follow_plan.h"
 #include "quantize/placement/placement.h"
 #include "support/quantize_in.h"
 #include "unit/quantize_net.h"

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/method_properties.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/weights/weights.h"
@@ -142,7 +143,7 @@ TEST_P(WeightMethods, ScaleWithTheWeights) {
       for (float& v : scaled) v *= factor;
       const Affine other = GetParam().choose(scaled, scheme);
       EXPECT_EQ(other.zero_point, affine.zero_point);
-      if (GetParam().homogeneity == Homogeneity::kExact) {
+      if (homogeneity_of(GetParam().name) == Homogeneity::kExact) {
         EXPECT_EQ(other.scale, factor * affine.scale);
       } else if (weights.name == "gaussian") {  // far above the method's absolute constants
         EXPECT_NEAR(other.scale, factor * affine.scale, 0.05F * factor * affine.scale);

@@ -12,7 +12,6 @@
 #include "other_runtime.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/graph/onnx_files.h"
 #include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"

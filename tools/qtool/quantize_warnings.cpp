@@ -33,7 +33,7 @@ void warn_of(const QuantizeReport& report, const std::string& table) {
   if (!report.nearest_layers.empty()) {
     warning(concat("--weight-rounding: the weights of ", report.nearest_layers.size(),
                    " layers are rounded to nearest, because what they multiply does not fit into "
-                   "--max-memory or cannot be read: ",
+                   "--rounding-memory or cannot be read: ",
                    some_of(report.nearest_layers)));
   }
   if (!report.not_wide.empty()) {

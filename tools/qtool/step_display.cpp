@@ -31,7 +31,7 @@ void print_step(const RecipeStep& step, const LearnReport& report, std::string_v
   if (step.name == "round_weights" && report.nothing_was_rounded) {
     warning(
         "--weight-rounding: no layer is such that it can be rounded on images within "
-        "--max-memory; all are rounded to nearest");
+        "--rounding-memory; all are rounded to nearest");
   }
 }
 

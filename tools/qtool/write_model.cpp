@@ -12,7 +12,6 @@
 #include "files.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/graph/onnx_files.h"
 #include "qtool/quantize/coverage.h"
 #include "report/summary.h"
 #include "signals.h"

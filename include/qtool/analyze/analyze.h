@@ -196,7 +196,7 @@ struct CorrectionImages {
 
 struct SuggestOptions : AnalyzeOptions {
   std::int64_t sources = 8;                ///< number of worst sources to look for changes for
-  double least_gain_db = 0.5;              ///< the least gain of a suggested change
+  double min_gain_db = 0.5;                ///< the least gain of a suggested change
   std::int64_t most = 10;                  ///< the most suggestions
   std::int64_t repeat = 31;                ///< timed runs of each model, on `threads` threads
   const Collection* statistics = nullptr;  ///< for trying other methods; null: none are tried
@@ -210,7 +210,7 @@ struct SuggestResult {
   /// The SQNR of the base model without a change.
   double sqnr_db = 0.0;
   std::int64_t tried = 0;
-  double least_gain_db = 0.0;
+  double min_gain_db = 0.0;
   int threads = 1;                      ///< threads with which times were measured
   double int8_seconds = 0.0;            ///< median time of an image without a change
   std::vector<Suggestion> suggestions;  ///< the largest gain first
@@ -228,8 +228,8 @@ struct SuggestResult {
 /// - every other method and weight method, equalization, and a correction of the biases on images,
 ///   if the data for it is there;
 /// - the best of these changes together.
-/// Only changes that gain `least_gain_db` or more are returned: the best one that costs no time,
-/// and any other one if it gains `least_gain_db` more than every smaller one that is returned. A
+/// Only changes that gain `min_gain_db` or more are returned: the best one that costs no time,
+/// and any other one if it gains `min_gain_db` more than every smaller one that is returned. A
 /// change is smaller if it has fewer nodes in FP32 and tensors in 16 bits or, with equal numbers,
 /// fewer other options. Noise does not depend on the number of threads. Times are measured while
 /// the models take turns. `analysis` is the result of analyze() for the base model; the other

@@ -28,29 +28,9 @@ struct MethodOptions {
 /// options outside their domain.
 using Method = Range (*)(const Statistics& statistics, const MethodOptions& options);
 
-/// Properties that calibration methods keep. The list of methods names the properties that a method
-/// breaks, for example because it copies a tool that breaks them.
-enum class MethodProperty : std::uint8_t {
-  kNone = 0,
-  kInside = 1U << 0U,    ///< the range lies within the observed range, widened to contain 0
-  kScaling = 1U << 1U,   ///< data times 2^k gives the range times 2^k
-  kOrder = 1U << 2U,     ///< order and grouping of the images do not matter
-  kZeros = 1U << 3U,     ///< kl family: added exact zeros do not move the range
-  kSpike = 1U << 4U,     ///< kl family: a spike in the first bin does not move the range
-  kNoWorse = 1U << 5U,   ///< kl family: never noisier than the observed range
-  kOneValue = 1U << 6U,  ///< a single value is covered exactly
-};
-constexpr MethodProperty operator|(MethodProperty a, MethodProperty b) noexcept {
-  return static_cast<MethodProperty>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
-}
-constexpr MethodProperty operator&(MethodProperty a, MethodProperty b) noexcept {
-  return static_cast<MethodProperty>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
-}
-
 /// A row of the list of methods.
 struct MethodInfo {
   std::string_view name;
-  MethodProperty breaks;     ///< properties that it does not keep
   std::string_view summary;  ///< one sentence for help texts
   Method decide;
 };

@@ -56,7 +56,7 @@ struct Recipe {
   Overrides overrides;  ///< nodes in FP32, tensors of 16 bits, ranges and scales from the user
   ModelForm form = ModelForm::kQdq;
   /// Bytes for what the rounding of weights learns about the inputs of layers.
-  std::int64_t max_memory = std::int64_t{1} << 30;
+  std::int64_t rounding_memory = std::int64_t{1} << 30;
   double budget_seconds = 600.0;  ///< for learning from images, where the effort has a budget
   /// The SQNR that every output of the finished model must reach; see verify(). Without it the
   /// model is not compared with FP32.

@@ -37,13 +37,9 @@ struct Coverage {
 Coverage coverage_of(const Plan& plan);
 Coverage coverage_of(const std::vector<StepInfo>& steps);
 
-/// Corrects the roles in the `report` of a static quantization. If the plan of the emitted model
-/// runs a node in another way than the target was expected to, the report then says how the plan
-/// runs it.
-void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report);
-
 /// Compiles the model that quantize() emitted, counts what it runs on integers, and corrects the
-/// report of a static quantization by follow_plan(). `shapes`: the shapes of inputs with open axes.
+/// roles in the report of a static quantization: where the plan runs a node in another way than the
+/// target was expected to, the report then says how. `shapes`: the shapes of inputs with open axes.
 /// Throws as Executor and Executor::compile(). Cost: preparing and compiling the model once.
 Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, QuantizeReport& report,
                           const StopCheck& stop = {});

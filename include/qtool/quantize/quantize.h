@@ -23,18 +23,10 @@ namespace qtool {
 /// point of the observed range. Weights that are all zero get scale 0, which the caller replaces.
 using WeightMethod = Affine (*)(std::span<const float> weights, const Scheme& scheme);
 
-/// Whether multiplying all weights by a power of two multiplies the scale by exactly the same
-/// power.
-enum class Homogeneity : std::uint8_t {
-  kExact,
-  kApproximate,  ///< not exactly: the original uses absolute constants
-};
-
 /// A row of the list of weight methods.
 struct WeightMethodInfo {
   std::string_view name;
   std::string_view summary;  ///< one phrase for help texts
-  Homogeneity homogeneity;
   WeightMethod choose;
 };
 

@@ -84,7 +84,7 @@ struct SearchOptions : AnalyzeOptions {
   double least_integer_share = 0.0;  ///< least share of multiplications on integers
   /// How much slower than the INT8 model a model may be: 0.1 is 10 %. Without this limit, no
   /// measured time affects the choice.
-  std::optional<double> most_slower{};
+  std::optional<double> max_latency_cost{};
   std::int64_t probed_images = 8;  ///< fewer if the budget is too short
   std::int64_t repeat = 31;        ///< timed runs of each model, on `threads` threads
   std::function<void(const SearchCost&)> announce{};

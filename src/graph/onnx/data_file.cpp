@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/round_up.h"
-#include "qtool/graph/onnx_files.h"
+#include "qtool/graph/onnx.h"
 
 namespace qtool {
 namespace {

@@ -18,7 +18,6 @@
 #include "graph/onnx/tensor.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/graph/onnx_files.h"
 
 namespace qtool {
 namespace {

@@ -19,7 +19,6 @@
 #include "graph/subgraphs.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/graph/onnx_files.h"
 
 namespace qtool {
 namespace {

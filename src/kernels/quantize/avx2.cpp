@@ -15,7 +15,7 @@ struct Rounding {
   __m256i zero_point;
 };
 
-Rounding rounding_of(const ClampedAffine& affine) {
+Rounding rounding_of(const QuantizeParams& affine) {
   return {_mm256_set1_ps(affine.scale),
           _mm256_set1_ps(static_cast<float>(affine.low - affine.zero_point)),
           _mm256_set1_ps(static_cast<float>(affine.high - affine.zero_point)),
@@ -61,7 +61,8 @@ void dequantize_few(const Rounding& r, const std::uint8_t* in, float* out, std::
 
 std::int64_t piece(std::int64_t left) { return left < kLanes ? left : kLanes; }
 
-void quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out, std::int64_t count) {
+void quantize(const QuantizeParams& affine, const float* in, std::uint8_t* out,
+              std::int64_t count) {
   const Rounding r = rounding_of(affine);
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
@@ -71,7 +72,7 @@ void quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out, s
   quantize_few(r, in + i, out + i, count - i, 1);
 }
 
-void dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
+void dequantize(const QuantizeParams& affine, const std::uint8_t* in, float* out,
                 std::int64_t count) {
   const Rounding r = rounding_of(affine);
   std::int64_t i = 0;
@@ -82,7 +83,7 @@ void dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
   dequantize_few(r, in + i, out + i, count - i, 1);
 }
 
-void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry, const float* in,
+void quantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry, const float* in,
                      std::uint8_t* out) {
   const Rounding r = rounding_of(affine);
   for (std::int64_t p = 0; p < geometry.pixels; p += kLanes) {
@@ -93,7 +94,7 @@ void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
   }
 }
 
-void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
+void dequantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry,
                        const std::uint8_t* in, float* out) {
   const Rounding r = rounding_of(affine);
   for (std::int64_t p = 0; p < geometry.pixels; p += kLanes) {
@@ -115,7 +116,7 @@ TwoBytes wide_lanes(const Rounding& r, const Rounding& rest, __m256 x) {
   return {q, quantize_lanes(rest, _mm256_sub_ps(x, dequantize_lanes(r, q)))};
 }
 
-void quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine, const float* in,
+void quantize_wide(const QuantizeParams& affine, const QuantizeParams& rest_affine, const float* in,
                    std::uint8_t* high, std::uint8_t* low, std::int64_t count) {
   const Rounding r = rounding_of(affine);
   const Rounding rest = rounding_of(rest_affine);

@@ -19,7 +19,7 @@ struct Rounding {
   __m512i zero_point;
 };
 
-Rounding rounding_of(const ClampedAffine& affine) {
+Rounding rounding_of(const QuantizeParams& affine) {
   return {_mm512_set1_ps(affine.scale),
           _mm512_set1_ps(static_cast<float>(affine.low - affine.zero_point)),
           _mm512_set1_ps(static_cast<float>(affine.high - affine.zero_point)),
@@ -40,7 +40,8 @@ __m512 dequantize_lanes(const Rounding& r, __m128i q) {
                        _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_cvtepu8_epi32(q), r.zero_point)));
 }
 
-void quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out, std::int64_t count) {
+void quantize(const QuantizeParams& affine, const float* in, std::uint8_t* out,
+              std::int64_t count) {
   const Rounding r = rounding_of(affine);
   for (std::int64_t i = 0; i < count; i += kLanes) {
     const __mmask16 mask = first_lanes(count - i);
@@ -48,7 +49,7 @@ void quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out, s
   }
 }
 
-void dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
+void dequantize(const QuantizeParams& affine, const std::uint8_t* in, float* out,
                 std::int64_t count) {
   const Rounding r = rounding_of(affine);
   for (std::int64_t i = 0; i < count; i += kLanes) {
@@ -93,7 +94,7 @@ std::int64_t quantize_colours(const Rounding& r, const PlaneGeometry& geometry, 
   return p;
 }
 
-void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry, const float* in,
+void quantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry, const float* in,
                      std::uint8_t* out) {
   const Rounding r = rounding_of(affine);
   std::int64_t done = 0;
@@ -112,7 +113,7 @@ void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
   }
 }
 
-void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
+void dequantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry,
                        const std::uint8_t* in, float* out) {
   const Rounding r = rounding_of(affine);
   alignas(16) std::uint8_t bytes[kLanes] = {};
@@ -127,7 +128,7 @@ void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometr
   }
 }
 
-void quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine, const float* in,
+void quantize_wide(const QuantizeParams& affine, const QuantizeParams& rest_affine, const float* in,
                    std::uint8_t* high, std::uint8_t* low, std::int64_t count) {
   const Rounding r = rounding_of(affine);
   const Rounding rest = rounding_of(rest_affine);

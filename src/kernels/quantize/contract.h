@@ -8,7 +8,7 @@ namespace qtool {
 /// q = clamp(rint(x / scale) + zero_point, low, high), ties to even, by a division (not by
 /// multiplying with 1 / scale); NaN gives the zero point. To dequantize: x = scale * float(q -
 /// zero_point). Source: ONNX QuantizeLinear.
-struct ClampedAffine {
+struct QuantizeParams {
   float scale = 1.0F;
   std::int32_t zero_point = 0;
   std::int32_t low = 0;
@@ -25,20 +25,20 @@ struct PlaneGeometry {
 };
 
 struct QuantizeFunctions {
-  void (*quantize)(const ClampedAffine& affine, const float* in, std::uint8_t* out,
+  void (*quantize)(const QuantizeParams& affine, const float* in, std::uint8_t* out,
                    std::int64_t count);
-  void (*dequantize)(const ClampedAffine& affine, const std::uint8_t* in, float* out,
+  void (*dequantize)(const QuantizeParams& affine, const std::uint8_t* in, float* out,
                      std::int64_t count);
   /// Converts planes of floats to channels-last bytes.
-  void (*quantize_planes)(const ClampedAffine& affine, const PlaneGeometry& geometry,
+  void (*quantize_planes)(const QuantizeParams& affine, const PlaneGeometry& geometry,
                           const float* in, std::uint8_t* out);
   /// Converts channels-last bytes to planes of floats.
-  void (*dequantize_planes)(const ClampedAffine& affine, const PlaneGeometry& geometry,
+  void (*dequantize_planes)(const QuantizeParams& affine, const PlaneGeometry& geometry,
                             const std::uint8_t* in, float* out);
   /// Computes both bytes of a tensor that keeps 16 bits. `high` is x quantized by `affine`. `low`
   /// is the remainder quantized by `rest_affine`; the remainder is x minus the real value of
   /// `high`, rounded to float.
-  void (*quantize_wide)(const ClampedAffine& affine, const ClampedAffine& rest_affine,
+  void (*quantize_wide)(const QuantizeParams& affine, const QuantizeParams& rest_affine,
                         const float* in, std::uint8_t* high, std::uint8_t* low, std::int64_t count);
 };
 

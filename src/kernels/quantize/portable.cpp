@@ -7,7 +7,7 @@ namespace qtool {
 namespace {
 
 // NaN is handled first, because std::fmax() would turn it into the lower limit.
-std::uint8_t quantize_one(const ClampedAffine& affine, float x) {
+std::uint8_t quantize_one(const QuantizeParams& affine, float x) {
   const float scaled = x / affine.scale;
   if (std::isnan(scaled)) return static_cast<std::uint8_t>(affine.zero_point);
   const auto lowest = static_cast<float>(affine.low - affine.zero_point);
@@ -17,7 +17,8 @@ std::uint8_t quantize_one(const ClampedAffine& affine, float x) {
                                    affine.zero_point);
 }
 
-void quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out, std::int64_t count) {
+void quantize(const QuantizeParams& affine, const float* in, std::uint8_t* out,
+              std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = quantize_one(affine, in[i]);
 }
 
@@ -25,7 +26,7 @@ struct Table {
   float real[256];
 };
 
-Table table_of(const ClampedAffine& affine) {
+Table table_of(const QuantizeParams& affine) {
   Table table;
   for (std::int32_t q = 0; q < 256; ++q) {
     table.real[q] = affine.scale * static_cast<float>(q - affine.zero_point);
@@ -33,13 +34,13 @@ Table table_of(const ClampedAffine& affine) {
   return table;
 }
 
-void dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
+void dequantize(const QuantizeParams& affine, const std::uint8_t* in, float* out,
                 std::int64_t count) {
   const Table table = table_of(affine);
   for (std::int64_t i = 0; i < count; ++i) out[i] = table.real[in[i]];
 }
 
-void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry, const float* in,
+void quantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry, const float* in,
                      std::uint8_t* out) {
   for (std::int64_t c = 0; c < geometry.channels; ++c) {
     const float* plane = in + c * geometry.plane_stride;
@@ -49,7 +50,7 @@ void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
   }
 }
 
-void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
+void dequantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry,
                        const std::uint8_t* in, float* out) {
   const Table table = table_of(affine);
   for (std::int64_t c = 0; c < geometry.channels; ++c) {
@@ -60,7 +61,7 @@ void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometr
   }
 }
 
-void quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine, const float* in,
+void quantize_wide(const QuantizeParams& affine, const QuantizeParams& rest_affine, const float* in,
                    std::uint8_t* high, std::uint8_t* low, std::int64_t count) {
   const Table table = table_of(affine);
   for (std::int64_t i = 0; i < count; ++i) {

@@ -20,28 +20,29 @@ class QuantizeKernel {
 
   [[nodiscard]] std::string_view kernel() const { return row_->name; }
   /// Equals quantize_value() of every element.
-  void quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out,
+  void quantize(const QuantizeParams& affine, const float* in, std::uint8_t* out,
                 std::int64_t count) const {
     row_->functions->quantize(affine, in, out, count);
   }
   /// Equals dequantize_value() of every element.
-  void dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
+  void dequantize(const QuantizeParams& affine, const std::uint8_t* in, float* out,
                   std::int64_t count) const {
     row_->functions->dequantize(affine, in, out, count);
   }
   /// Converts planes of floats (one image of ONNX's N, C, H, W) to channels-last bytes.
-  void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry, const float* in,
+  void quantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry, const float* in,
                        std::uint8_t* out) const {
     row_->functions->quantize_planes(affine, geometry, in, out);
   }
   /// Converts channels-last bytes to planes of floats.
-  void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
+  void dequantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry,
                          const std::uint8_t* in, float* out) const {
     row_->functions->dequantize_planes(affine, geometry, in, out);
   }
   /// Computes both bytes of a tensor that keeps 16 bits; see QuantizeFunctions::quantize_wide.
-  void quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine, const float* in,
-                     std::uint8_t* high, std::uint8_t* low, std::int64_t count) const {
+  void quantize_wide(const QuantizeParams& affine, const QuantizeParams& rest_affine,
+                     const float* in, std::uint8_t* high, std::uint8_t* low,
+                     std::int64_t count) const {
     row_->functions->quantize_wide(affine, rest_affine, in, high, low, count);
   }
 
@@ -51,15 +52,15 @@ class QuantizeKernel {
 
 /// The specification, built on quantize_value() and dequantize_value(): naive code that is never
 /// selected as a kernel.
-void reference_quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out,
+void reference_quantize(const QuantizeParams& affine, const float* in, std::uint8_t* out,
                         std::int64_t count);
-void reference_dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
+void reference_dequantize(const QuantizeParams& affine, const std::uint8_t* in, float* out,
                           std::int64_t count);
-void reference_quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
+void reference_quantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry,
                                const float* in, std::uint8_t* out);
-void reference_dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
+void reference_dequantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry,
                                  const std::uint8_t* in, float* out);
-void reference_quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine,
+void reference_quantize_wide(const QuantizeParams& affine, const QuantizeParams& rest_affine,
                              const float* in, std::uint8_t* high, std::uint8_t* low,
                              std::int64_t count);
 

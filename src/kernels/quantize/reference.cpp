@@ -4,28 +4,28 @@
 namespace qtool {
 namespace {
 
-std::uint8_t quantize_by_definition(const ClampedAffine& affine, float x) {
+std::uint8_t quantize_by_definition(const QuantizeParams& affine, float x) {
   return static_cast<std::uint8_t>(
       quantize_value(x, {affine.scale, affine.zero_point}, {affine.low, affine.high}));
 }
 
-float dequantize_one(const ClampedAffine& affine, std::uint8_t q) {
+float dequantize_one(const QuantizeParams& affine, std::uint8_t q) {
   return dequantize_value(q, {affine.scale, affine.zero_point});
 }
 
 }  // namespace
 
-void reference_quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out,
+void reference_quantize(const QuantizeParams& affine, const float* in, std::uint8_t* out,
                         std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = quantize_by_definition(affine, in[i]);
 }
 
-void reference_dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
+void reference_dequantize(const QuantizeParams& affine, const std::uint8_t* in, float* out,
                           std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = dequantize_one(affine, in[i]);
 }
 
-void reference_quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
+void reference_quantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry,
                                const float* in, std::uint8_t* out) {
   for (std::int64_t c = 0; c < geometry.channels; ++c) {
     for (std::int64_t p = 0; p < geometry.pixels; ++p) {
@@ -35,7 +35,7 @@ void reference_quantize_planes(const ClampedAffine& affine, const PlaneGeometry&
   }
 }
 
-void reference_dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
+void reference_dequantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry,
                                  const std::uint8_t* in, float* out) {
   for (std::int64_t c = 0; c < geometry.channels; ++c) {
     for (std::int64_t p = 0; p < geometry.pixels; ++p) {
@@ -45,7 +45,7 @@ void reference_dequantize_planes(const ClampedAffine& affine, const PlaneGeometr
   }
 }
 
-void reference_quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine,
+void reference_quantize_wide(const QuantizeParams& affine, const QuantizeParams& rest_affine,
                              const float* in, std::uint8_t* high, std::uint8_t* low,
                              std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {

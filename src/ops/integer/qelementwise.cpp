@@ -136,7 +136,7 @@ std::vector<ValueInfo> infer_u8(const OpContext& op) {
   return {{DType::kUInt8, op.input(0).shape}};
 }
 
-ClampedAffine edge_affine(const OpContext& op) {
+QuantizeParams edge_affine(const OpContext& op) {
   const Affine affine = op.params<EdgeParams>().affine;
   return {affine.scale, affine.zero_point};
 }
@@ -144,7 +144,7 @@ ClampedAffine edge_affine(const OpContext& op) {
 // Converts image by image when the layout changes too, otherwise all elements at once.
 std::unique_ptr<Operator> make_quantize_to_u8(const OpContext& op) {
   const Shape shape = op.input(0).shape;
-  const ClampedAffine affine = edge_affine(op);
+  const QuantizeParams affine = edge_affine(op);
   if (op.input_layout(0) != op.output_layout(0)) {
     PlaneGeometry geometry;
     geometry.channels = shape[1];

@@ -185,7 +185,7 @@ Range range_with_zero(std::span<const float> data) {
 void quantize_dynamically(const QuantizeKernel& kernel, const Operands& o) {
   const std::span<const float> in = o.input(0).values<float>();
   const Range range = range_with_zero(in);
-  ClampedAffine affine;
+  QuantizeParams affine;
   affine.scale = range.max > range.min ? (range.max - range.min) / 255.0F : 1.0F;
   affine.zero_point = quantize<std::uint8_t>(-range.min, affine.scale, 0);
   const auto count = static_cast<std::int64_t>(in.size());

@@ -102,8 +102,8 @@ class QuantizeWide final : public Operator {
   }
 
   QuantizeKernel kernel_;
-  ClampedAffine high_;
-  ClampedAffine low_;
+  QuantizeParams high_;
+  QuantizeParams low_;
   std::int64_t elements_ = 0;
   std::int64_t images_ = 0;
   std::int64_t channels_ = 0;

@@ -11,8 +11,7 @@ namespace qtool {
 
 std::span<const WeightMethodInfo> weight_methods() noexcept {
   static constexpr auto kMethods = std::to_array<WeightMethodInfo>({
-#define QTOOL_WEIGHT_METHOD(name, homogeneity, summary) \
-  {#name, summary, Homogeneity::homogeneity, weight_##name},
+#define QTOOL_WEIGHT_METHOD(name, homogeneity, summary) {#name, summary, weight_##name},
 #include "quantize/weights/weight_methods.inc"
   });
   return kMethods;

@@ -189,7 +189,7 @@
     const list = tried.list;
     at('tried').textContent = `${many(tried.tried, 'change')} were made and run on these ` +
       `${page.noun}s; ` + (list.length === 0 ? 'none brings' : 'these bring') +
-      ` ${fixed(tried.least_gain_db, 1)} dB or more over the ${fixed(tried.sqnr_db, 2)} dB of the INT8 model` +
+      ` ${fixed(tried.min_gain_db, 1)} dB or more over the ${fixed(tried.sqnr_db, 2)} dB of the INT8 model` +
       (list.length === 0 ? '.' : ', and as much more than every smaller one. Add the options to the ' +
         'command that made the model.');
     if (tried.by_source.length > 0) at('gains').append(draw.gains(tried.by_source));

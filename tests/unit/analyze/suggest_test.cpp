@@ -138,9 +138,9 @@ TEST_F(SuggestTest, SaysTheBestOfWhatCostsNoTime) {
     }
     return best;
   };
-  options_.least_gain_db = 1e-9;  // suggests each change that gains more than a smaller one
+  options_.min_gain_db = 1e-9;  // suggests each change that gains more than a smaller one
   const double most = best_free(suggestions(base_));
-  options_.least_gain_db = 0.5;
+  options_.min_gain_db = 0.5;
   ASSERT_GT(most, 0.5);
   EXPECT_DOUBLE_EQ(best_free(suggestions(base_)), most);
 }
@@ -197,7 +197,7 @@ TEST_F(SuggestTest, RefusesAModelWithOtherNodeNames) {
 }
 
 TEST_F(SuggestTest, SaysThatNothingBringsAnything) {
-  options_.least_gain_db = 100.0;
+  options_.min_gain_db = 100.0;
   const SuggestResult result = suggestions(base_);
   EXPECT_GT(result.tried, 5);
   EXPECT_TRUE(result.suggestions.empty());

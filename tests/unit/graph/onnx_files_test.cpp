@@ -1,5 +1,4 @@
 // Models whose weights lie in a second file.
-#include "qtool/graph/onnx_files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

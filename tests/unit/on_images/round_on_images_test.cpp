@@ -64,10 +64,10 @@ class RoundOnImages : public testing::Test {
     options_.rounding = "gptq";
   }
 
-  [[nodiscard]] RoundedWeights rounded(int threads, std::int64_t max_memory) const {
+  [[nodiscard]] RoundedWeights rounded(int threads, std::int64_t rounding_memory) const {
     CollectOptions collect = collect_;
     collect.threads = threads;
-    return round_on_images(fp32_, table_, options_, {}, folder_.list(), collect, {max_memory})
+    return round_on_images(fp32_, table_, options_, {}, folder_.list(), collect, {rounding_memory})
         .weights;
   }
   [[nodiscard]] static std::vector<std::int8_t> integers_of(const RoundedWeights& weights,

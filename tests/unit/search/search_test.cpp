@@ -286,7 +286,7 @@ TEST_F(SearchTest, GoesOnWhereItWasStopped) {
   EXPECT_EQ(rest.frontier.size(), whole.frontier.size());
   // If all results are known, only FP32 and INT8 are run once, for the forecast of the cost.
   std::int64_t images = 0;
-  options_.most_slower.reset();
+  options_.max_latency_cost.reset();
   options_.progress = [&](std::int64_t, std::int64_t) {
     ++images;
     return ProgressAnswer::kContinue;
@@ -345,9 +345,9 @@ TEST_F(SearchTest, RefusesWhatMakesNoSense) {
 // The times are measured, so the test checks only facts that hold on any machine.
 TEST_F(SearchTest, KeepsWithinALimitOfTime) {
   plant("b_relu_out", 20.0F);
-  options_.most_slower = 1e6;
+  options_.max_latency_cost = 1e6;
   EXPECT_TRUE(find_sqnr(25.0).reached);
-  options_.most_slower = 0.0;
+  options_.max_latency_cost = 0.0;
   const SearchResult result = find_sqnr(200.0);
   EXPECT_FALSE(result.reached);
   if (!result.best.exclude.empty()) {

@@ -170,7 +170,7 @@ void run_search(SearchCommand& options, const Command& command) {
   search_options.budget_seconds = seconds_of_time(options.budget);
   search_options.threads = options.run.threads;
   if (!options.max_latency_cost.empty()) {
-    search_options.most_slower = share_of(options.max_latency_cost);
+    search_options.max_latency_cost = share_of(options.max_latency_cost);
   }
   if (!options.min_integer_macs.empty()) {
     search_options.least_integer_share = share_of(options.min_integer_macs);

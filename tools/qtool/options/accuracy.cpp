@@ -139,13 +139,13 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
                "network will meet.");
   add_weight_rounding(command, weight_rounding_);
   command
-      .option("--max-memory", max_memory_,
+      .option("--rounding-memory", rounding_memory_,
               "Mebibytes for what --weight-rounding learns about the layers' inputs\n"
               "With fewer, the images are run several times.")
       .placeholder("MIB")
       .check(whole_number(1, 1 << 20))
       .show_default();
-  command.goes_with("--max-memory", {by_effort, by_rounding});
+  command.goes_with("--rounding-memory", {by_effort, by_rounding});
   if (!quantizes) return;
   for (const char* option : {"--images", "--inputs"}) {
     command.goes_with(option, {by_effort,
@@ -164,12 +164,12 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, Recipe& re
   recipe.bias_correction = bias_correction_ == "sequential" ? BiasCorrection::kSequential
                            : bias_correction_ == "off"      ? BiasCorrection::kOff
                                                             : BiasCorrection::kTable;
-  recipe.max_memory = max_memory_ << 20;
+  recipe.rounding_memory = rounding_memory_ << 20;
   recipe.budget_seconds = seconds_of_time(budget_);
   // The rules of the options accept these options beside --effort, even if --weight-rounding
   // nearest is given. So the case is refused here. The --resume of search is exempt, because it
   // keeps more than rounded weights.
-  for (const char* option : {"--max-memory", "--resume"}) {
+  for (const char* option : {"--rounding-memory", "--resume"}) {
     if (learns(recipe, "round_weights") || !command.given(option)) continue;
     if (option == std::string_view("--resume") && !resume_.given()) continue;
     throw Error(

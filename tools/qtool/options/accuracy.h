@@ -25,7 +25,8 @@ void add_effort(Command& command, std::string& effort, Efforts offered);
 enum class AccuracyUse { kQuantize, kSearch };
 
 /// The options that improve accuracy with the table and images: --effort, --tune-ranges,
-/// --weight-rounding and --max-memory; for quantize also --bias-correction, --budget and --resume.
+/// --weight-rounding and --rounding-memory; for quantize also --bias-correction, --budget and
+/// --resume.
 class AccuracyOptions {
  public:
   /// Call after SampleOptions::add_to().
@@ -46,7 +47,7 @@ class AccuracyOptions {
   std::string bias_correction_ = "table";
   bool tune_ranges_ = false;
   std::string weight_rounding_ = "nearest";
-  std::int64_t max_memory_ = 1024;  // MiB
+  std::int64_t rounding_memory_ = 1024;  // MiB
   std::string budget_ = "10m";
   ResumeOption resume_;
   std::unique_ptr<PartialResults> results_;

@@ -11,7 +11,7 @@
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/graph/onnx_files.h"
+#include "qtool/graph/onnx.h"
 #include "signals.h"
 
 namespace qtool::tool {
