@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "base/text.h"
 #include "qtool/base/error.h"
@@ -12,21 +10,11 @@
 namespace qtool {
 namespace {
 
-constexpr auto kArities = std::to_array<Arity>({
-#define QTOOL_ARITY(op, since, inputs, outputs) {#op, since, inputs, outputs},
-#include "graph/arity.inc"
-});
-
-constexpr auto kMicrosoftRows = std::to_array<Arity>({
-#define QTOOL_MICROSOFT(op, inputs, outputs, attributes, rule) {#op, 1, inputs, outputs},
+constexpr auto kMicrosoftOperators = std::to_array<MicrosoftOperator>({
+#define QTOOL_MICROSOFT(op, inputs, outputs, attributes, rule) {#op, {1, inputs, outputs}},
 #include "graph/upgrade/microsoft.inc"
 });
-
-constexpr bool comes_before(const Arity& a, const Arity& b) {
-  return a.op_type != b.op_type ? a.op_type < b.op_type : a.since < b.since;
-}
-static_assert(std::is_sorted(kArities.begin(), kArities.end(), comes_before));
-static_assert(std::is_sorted(kMicrosoftRows.begin(), kMicrosoftRows.end(), comes_before));
+static_assert(std::ranges::is_sorted(kMicrosoftOperators, {}, &MicrosoftOperator::op_type));
 
 // How many operands a pattern takes, for messages.
 std::string expected_count(std::size_t least, std::string_view pattern, bool open) {
@@ -52,25 +40,26 @@ std::string refuse(std::span<const ValueId> operands, std::string_view pattern,
   return {};
 }
 
-// The row that a node has to follow; null for an unknown operator or another domain.
+// The arity that a node has to have; null for an unknown operator or another domain.
 const Arity* arity_of(const Node& node, std::int64_t opset) {
   if (node.domain.empty()) return find_arity(node.op_type, opset);
   if (node.domain != kMicrosoftDomain) return nullptr;
-  const auto row = std::ranges::lower_bound(kMicrosoftRows, node.op_type, {}, &Arity::op_type);
-  return row != kMicrosoftRows.end() && row->op_type == node.op_type ? &*row : nullptr;
+  const auto row =
+      std::ranges::lower_bound(kMicrosoftOperators, node.op_type, {}, &MicrosoftOperator::op_type);
+  const bool known = row != kMicrosoftOperators.end() && row->op_type == node.op_type;
+  return known ? &row->arity : nullptr;
 }
 
 }  // namespace
 
-std::span<const Arity> arities() noexcept { return kArities; }
-
-std::span<const Arity> microsoft_arities() noexcept { return kMicrosoftRows; }
+std::span<const MicrosoftOperator> microsoft_operators() noexcept { return kMicrosoftOperators; }
 
 const Arity* find_arity(std::string_view op_type, std::int64_t opset) noexcept {
-  const auto after = std::upper_bound(kArities.begin(), kArities.end(),
-                                      Arity{op_type, opset, {}, {}}, comes_before);
-  if (after != kArities.begin() && std::prev(after)->op_type == op_type) return &*std::prev(after);
-  return after != kArities.end() && after->op_type == op_type ? &*after : nullptr;
+  const Arity* found = nullptr;
+  for (const Arity& arity : traits_of(op_type).arity) {
+    if (found == nullptr || arity.since <= opset) found = &arity;
+  }
+  return found;
 }
 
 void require_operands(const Graph& graph) {

@@ -15,9 +15,6 @@ namespace {
 /// A limit that no activation function made of single operators reaches.
 constexpr std::size_t kMaxNodes = 16;
 
-constexpr auto kOfTwo =
-    std::to_array<std::string_view>({"Add", "Div", "Max", "Min", "Mul", "PRelu", "Pow", "Sub"});
-
 class Finder {
  public:
   explicit Finder(const Graph& graph) : graph_(graph) {
@@ -60,9 +57,7 @@ class Finder {
       }
       return !graph_.is_constant(node.inputs[0]);
     }
-    if (node.inputs.size() != 2 || std::ranges::find(kOfTwo, node.op_type) == kOfTwo.end()) {
-      return false;
-    }
+    if (node.inputs.size() != 2 || !traits_of(node).takes_pairs) return false;
     const bool known = std::ranges::all_of(node.inputs, [&](ValueId input) {
       return input != kNoValue && (!graph_.is_constant(input) || is_number(input) ||
                                    channel_axis_from_end(graph_, input).has_value());

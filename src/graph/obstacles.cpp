@@ -15,8 +15,7 @@ constexpr std::size_t kMaxNamed = 30;
 }
 
 bool is_runnable(std::string_view op_type, std::string_view domain) {
-  const OpTraits& traits = traits_of(op_type, domain);
-  return traits.op_type.empty() ? has_upgrade(op_type, domain) : traits.runs;
+  return traits_of(op_type, domain).runs || has_upgrade(op_type, domain);
 }
 
 void Obstacles::add(std::string_view op_type, std::string_view domain, std::string_view name,

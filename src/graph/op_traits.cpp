@@ -12,6 +12,9 @@ constexpr auto kTraits = std::to_array<OpTraits>({
 #include "graph/operators.inc"
 });
 static_assert(std::ranges::is_sorted(kTraits, {}, &OpTraits::op_type));
+static_assert(std::ranges::all_of(kTraits, [](const OpTraits& traits) {
+  return std::ranges::is_sorted(traits.arity, {}, &Arity::since);
+}));
 
 constexpr OpTraits kUnknown;
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -59,6 +62,54 @@ enum class WeightAxis : std::uint8_t {
   kByTransB,  ///< 1, or 0 where the attribute `transB` is set
 };
 
+/// Whether the channels (axis 1) of an operator's result are those of input 0: multiplying a
+/// channel of the input by a positive number multiplies that channel of the result by the same
+/// number.
+enum class ChannelRule : std::uint8_t {
+  kNo,
+  kAlways,
+  kOfImages,  ///< if input and result have four axes and equally many channels
+};
+
+/// The inputs and outputs that an operator takes, from the opset `since` on. One character stands
+/// for each operand, in order: `1` is required, `?` may be left out, `+` stands for one or more
+/// operands, `*` for any number of operands.
+struct Arity {
+  std::int64_t since = 1;
+  std::string_view inputs;
+  std::string_view outputs;
+
+  /// Whether the number of inputs has no upper limit.
+  [[nodiscard]] constexpr bool is_open() const noexcept {
+    return inputs.ends_with('+') || inputs.ends_with('*');
+  }
+};
+
+/// An attribute that is newer than the canonical opset and has no equivalent in it, so that
+/// upgrade_opset() keeps it. A graph that holds it is saved in the opset `since` or a newer one.
+struct NewerAttribute {
+  std::string_view name;
+  std::string_view value;  ///< with this value; empty: with any value
+  std::int64_t since = 0;
+};
+
+/// Up to N elements.
+template <typename T, std::size_t N>
+class UpTo {
+ public:
+  constexpr UpTo() = default;
+  constexpr UpTo(std::initializer_list<T> elements) {
+    for (const T& element : elements) elements_.at(size_++) = element;
+  }
+  [[nodiscard]] constexpr const T* begin() const noexcept { return elements_.data(); }
+  [[nodiscard]] constexpr const T* end() const noexcept { return elements_.data() + size_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::array<T, N> elements_{};
+  std::size_t size_ = 0;
+};
+
 /// The facts about an operator of ONNX's own domain that passes, placement, lowering and reports
 /// need. One row of operators.inc.
 struct OpTraits {
@@ -70,6 +121,13 @@ struct OpTraits {
   WeightAxis weights = WeightAxis::kNone;
   bool counts_data = false;       ///< the number of results depends on the data
   std::uint8_t shape_inputs = 0;  ///< bit i: the numbers in input i decide the shape of the outputs
+  /// Its result has neither steps nor poles. So if an 8-bit input changes by one step, the result
+  /// changes by a few steps at most.
+  bool is_smooth = false;
+  bool takes_pairs = false;  ///< computes each element from one element of each of two inputs
+  ChannelRule keeps_channels = ChannelRule::kNo;
+  UpTo<Arity, 3> arity{};  ///< by opset; empty: any operands
+  UpTo<NewerAttribute, 4> newer{};
 };
 
 /// All rows, sorted by operator.

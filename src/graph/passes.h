@@ -48,14 +48,14 @@ void fold_batch_norm(Graph& graph);
 
 /// Rewrites a graph of an older or newer opset in terms of kCanonicalOpset: all nodes of ONNX's own
 /// domain, and the nodes of com.microsoft that microsoft.inc lists. Newer operators and attributes
-/// that have no equivalent in that opset stay as they are if qtool runs them (arity.inc,
-/// newer.inc). For all other newer operators and attributes, throws Error(kUnsupported) that names
-/// node, operator and opset. For models up to the canonical opset, throws Error(kInvalidModel) for
-/// an attribute that the operator does not have in the model's opset. Unknown operators of other
-/// domains stay.
+/// that have no equivalent in that opset stay as they are if qtool runs them (see OpTraits::arity,
+/// OpTraits::newer). For all other newer operators and attributes, throws Error(kUnsupported) that
+/// names node, operator and opset. For models up to the canonical opset, throws
+/// Error(kInvalidModel) for an attribute that the operator does not have in the model's opset.
+/// Unknown operators of other domains stay.
 void upgrade_opset(Graph& graph);
 
-/// Whether newer.inc lists the attribute, with any value.
+/// Whether OpTraits::newer lists the attribute, with any value.
 bool is_newer_attribute(std::string_view op_type, std::string_view attribute);
 
 /// The oldest opset from kCanonicalOpset on that has all operators and attributes of a graph.

@@ -1,6 +1,7 @@
 // Lowers operators of several tensors, averages, normalizations, interpolation, and the edges
 // between FP32 and integers.
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -15,15 +16,6 @@
 
 namespace qtool {
 namespace {
-
-// Operators of two tensors, and the integer operators that replace them.
-constexpr std::pair<std::string_view, std::string_view> kBinary[] = {
-    {"Add", "QAdd"},  //
-    {"Div", "QDiv"},  //
-    {"Max", "QMax"},  //
-    {"Min", "QMin"},  //
-    {"Mul", "QMul"},  //
-};
 
 constexpr std::int64_t kMaxAxes = 8;  // limit for operands that broadcast
 
@@ -154,32 +146,35 @@ void lower_resize(Clusters& c, NodeId id) {
   c.replace(id, "QResize", inputs, sink, QAverageParams{source->affine, sink->result});
 }
 
+// Replaces nodes of one operator by an integer operator, where that is possible.
+struct Lowering {
+  std::string_view op_type;
+  void (*lower)(Clusters& c, NodeId id);
+};
+constexpr auto kLowerings = std::to_array<Lowering>({
+    {"Add", [](Clusters& c, NodeId id) { lower_binary(c, id, "QAdd", c.sink(id)); }},
+    {"AveragePool", lower_average},
+    {"Concat", lower_concat},
+    {"Div", [](Clusters& c, NodeId id) { lower_binary(c, id, "QDiv", c.sink(id)); }},
+    {"GlobalAveragePool", lower_global_average},
+    {"InstanceNormalization", lower_normalization},
+    {"Max", [](Clusters& c, NodeId id) { lower_binary(c, id, "QMax", c.sink(id)); }},
+    {"Min", [](Clusters& c, NodeId id) { lower_binary(c, id, "QMin", c.sink(id)); }},
+    {"Mul", [](Clusters& c, NodeId id) { lower_binary(c, id, "QMul", c.sink(id)); }},
+    {"QuantizeLinear", lower_requantize},
+    {"ReduceMean", lower_global_average},
+    {"Resize", lower_resize},
+    {"Sub", lower_difference},
+});
+
 }  // namespace
 
 void lower_elementwise(Clusters& c) {
-  constexpr auto first_of = [](const auto& row) { return row.first; };
   const std::vector<NodeId> order = c.graph.nodes();
   for (const NodeId id : order) {
     if (is_gone(c.graph, id)) continue;  // absorbed by an earlier cluster
-    const Node& node = c.graph.node(id);
-    if (const auto* binary = std::ranges::find(kBinary, node.op_type, first_of);
-        binary != std::end(kBinary)) {
-      lower_binary(c, id, binary->second, c.sink(id));
-    } else if (node.is("Sub")) {
-      lower_difference(c, id);
-    } else if (node.is("Concat")) {
-      lower_concat(c, id);
-    } else if (node.is("AveragePool")) {
-      lower_average(c, id);
-    } else if (node.is("GlobalAveragePool") || node.is("ReduceMean")) {
-      lower_global_average(c, id);
-    } else if (node.is("InstanceNormalization")) {
-      lower_normalization(c, id);
-    } else if (node.is("Resize")) {
-      lower_resize(c, id);
-    } else if (node.is("QuantizeLinear")) {
-      lower_requantize(c, id);
-    }
+    const auto row = std::ranges::find(kLowerings, c.graph.node(id).op_type, &Lowering::op_type);
+    if (row != kLowerings.end()) row->lower(c, id);
   }
   c.graph.remove_dead_nodes();
 }

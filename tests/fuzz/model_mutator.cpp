@@ -97,7 +97,7 @@ void change_operator(Random& random, GraphProto& graph) {
   node->set_op_type(random.pick(known_operators()).op_type);
   if (random.one_in(64)) node->set_domain(random.one_in(2) ? "ai.onnx" : "com.microsoft");
   if (!random.one_in(8)) return;
-  node->set_op_type(std::string(random.pick(microsoft_arities()).op_type));
+  node->set_op_type(std::string(random.pick(microsoft_operators()).op_type));
   node->set_domain("com.microsoft");
 }
 

@@ -74,7 +74,11 @@ std::map<std::string, Tally> tallies() {
 // The first opset of every operator of ONNX's own domain.
 std::map<std::string, std::int64_t> first_opsets() {
   std::map<std::string, std::int64_t> first;
-  for (const Arity& row : arities()) first.try_emplace(std::string(row.op_type), row.since);
+  for (const OpTraits& traits : all_op_traits()) {
+    if (const Arity* arity = find_arity(traits.op_type, 1)) {
+      first.emplace(traits.op_type, arity->since);
+    }
+  }
   return first;
 }
 
@@ -98,7 +102,7 @@ std::string microsoft_operators() {
   constexpr std::size_t kColumns = 100;
   std::string text;
   std::size_t column = 0;
-  for (const Arity& row : microsoft_arities()) {
+  for (const MicrosoftOperator& row : qtool::microsoft_operators()) {
     const std::string item = concat(text.empty() ? "" : ",", text.empty() ? "" : " ", row.op_type);
     if (column + item.size() + 1 > kColumns) {
       text += ",\n";
@@ -150,7 +154,7 @@ std::string page() {
       "Newer forms\n"
       "  up to opset 22 are rewritten too, unless opset 17 cannot express them. A model with such "
       "a form\n"
-      "  is saved in an opset that can (`src/graph/upgrade/newer.inc`).\n"
+      "  is saved in an opset that can (`src/graph/operators.inc`).\n"
       "- types: the types of the first input in the cases that pass. float16 and bfloat16 are "
       "widened to\n"
       "  float32 when the model is prepared. Only DequantizeLinear may read constants of int4 and "

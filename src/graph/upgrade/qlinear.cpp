@@ -88,7 +88,7 @@ std::optional<DType> type_of(const Graph& graph, ValueId id) {
     if (traits.type == TypeRule::kZeroPoint) {
       if (!node.has_input(2)) return DType::kUInt8;
       source = 2;
-    } else if (traits.type != TypeRule::kInput0 || traits.op_type.empty()) {
+    } else if (traits.type != TypeRule::kInput0 || !traits.runs) {
       return std::nullopt;
     }
     id = node.has_input(source) ? node.inputs[source] : kNoValue;

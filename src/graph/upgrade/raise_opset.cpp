@@ -15,21 +15,9 @@
 namespace qtool {
 namespace {
 
-struct Newer {
-  std::string_view op_type;
-  std::string_view attribute;
-  std::string_view value;
-  std::int64_t since;
-};
-
-constexpr auto kNewer = std::to_array<Newer>({
-#define QTOOL_NEWER(op, attribute, value, since) {#op, #attribute, value, since},
-#include "graph/upgrade/newer.inc"
-});
-
-bool holds(const Node& node, const Newer& row) {
-  if (node.op_type != row.op_type || !node.has(row.attribute)) return false;
-  return row.value.empty() || node.get_string(row.attribute, "") == row.value;
+bool holds(const Node& node, const NewerAttribute& row) {
+  if (!node.has(row.name)) return false;
+  return row.value.empty() || node.get_string(row.name, "") == row.value;
 }
 
 // Quantization to 16 bits came with opset 21. The integers or the zero point show the type.
@@ -48,7 +36,7 @@ std::int64_t least_opset(const Graph& graph, const Node& node) {
   std::int64_t least = kCanonicalOpset;
   const Arity* arity = find_arity(node.op_type, kCanonicalOpset);
   if (arity != nullptr) least = std::max(least, arity->since);
-  for (const Newer& row : kNewer) {
+  for (const NewerAttribute& row : traits_of(node).newer) {
     if (holds(node, row)) least = std::max(least, row.since);
   }
   if (node.op_type == "GridSample" && rank_of(graph, node.inputs.at(0)) == 5) {
@@ -99,9 +87,8 @@ bool has_ended(const Node& node) {
 }  // namespace
 
 bool is_newer_attribute(std::string_view op_type, std::string_view attribute) {
-  return std::ranges::any_of(kNewer, [&](const Newer& row) {
-    return row.op_type == op_type && row.attribute == attribute;
-  });
+  return std::ranges::any_of(traits_of(op_type).newer,
+                             [&](const NewerAttribute& row) { return row.name == attribute; });
 }
 
 std::int64_t least_opset(const Graph& graph) {

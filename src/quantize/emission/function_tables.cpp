@@ -13,23 +13,11 @@
 namespace qtool {
 namespace {
 
-// Operators without steps or poles. Exp, Log, Sqrt and a division by the element are not listed: if
-// their input changes by one integer, their result may change many times over.
-constexpr auto kSmooth = std::to_array<std::string_view>({"Abs",         "Add",
-                                                          "Celu",        "Clip",
-                                                          "Elu",         "Erf",
-                                                          "HardSigmoid", "HardSwish",
-                                                          "LeakyRelu",   "Max",
-                                                          "Min",         "Mul",
-                                                          "Neg",         "PRelu",
-                                                          "Relu",        "Selu",
-                                                          "Sigmoid",     "Softplus",
-                                                          "Softsign",    "Sub",
-                                                          "Tanh",        "ThresholdedRelu"});
-
+// Whether the result has neither steps nor poles. Exp, Log, Sqrt and a division by the element
+// have: if their input changes by one integer, their result may change many times over.
 bool is_smooth(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  if (std::ranges::find(kSmooth, node.op_type) != kSmooth.end()) return true;
+  if (traits_of(node).is_smooth) return true;
   if (node.is("Div")) return graph.is_constant(node.inputs[1]);
   if (!node.is("Pow")) return false;
   const std::optional<float> exponent = constant_float(graph, node.inputs[1]);

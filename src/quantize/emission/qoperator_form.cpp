@@ -1,12 +1,13 @@
 #include "quantize/emission/qoperator_form.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <array>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "graph/clamp.h"
 #include "graph/constant_float.h"
 #include "graph/op_traits.h"
 #include "qtool/quant/affine.h"
@@ -55,25 +56,32 @@ class QOperatorForm {
   }
 
  private:
+  /// An operator whose form on integers reads the integers, scale and zero point of each operand.
+  struct Form {
+    std::string_view op_type;
+    const char* on_integers;
+    std::size_t operands;
+  };
+  static constexpr auto kForms = std::to_array<Form>({
+      {"Add", "QLinearAdd", 2},
+      {"AveragePool", "QLinearAveragePool", 1},
+      {"GlobalAveragePool", "QLinearGlobalAveragePool", 1},
+      {"LeakyRelu", "QLinearLeakyRelu", 1},
+      {"Mul", "QLinearMul", 2},
+      {"Sigmoid", "QLinearSigmoid", 1},
+  });
+
   bool rewrite(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.op_type == "Conv") return conv(id);
     if (node.op_type == "Gemm") return gemm(id);
     if (node.op_type == "MatMul") return matmul(id);
     if (node.op_type == "Concat") return concat(id);
-    if (node.op_type == "Add") return on_operands(id, "QLinearAdd", 2);
-    if (node.op_type == "Mul") return on_operands(id, "QLinearMul", 2);
-    if (node.op_type == "Sigmoid") return on_operands(id, "QLinearSigmoid", 1);
-    if (node.op_type == "LeakyRelu") return on_operands(id, "QLinearLeakyRelu", 1);
     if (node.op_type == "Softmax") return softmax(id);
-    if (node.op_type == "GlobalAveragePool") {
-      return on_operands(id, "QLinearGlobalAveragePool", 1);
-    }
-    if (node.op_type == "AveragePool") {
-      // QLinearAveragePool has no dilations.
-      return !node.has("dilations") && on_operands(id, "QLinearAveragePool", 1);
-    }
-    return moves(id);
+    const auto form = std::ranges::find(kForms, node.op_type, &Form::op_type);
+    if (form == kForms.end()) return moves(id);
+    if (node.has("dilations")) return false;  // QLinearAveragePool has none
+    return on_operands(id, form->on_integers, form->operands);
   }
 
   // ---- reading ----
@@ -134,21 +142,6 @@ class QOperatorForm {
     return {constant(operand.scale)->values<float>()[0], point};
   }
 
-  /// The bounds of a Relu, or of a Clip whose bounds are constants.
-  [[nodiscard]] std::optional<Range> bounds_of(const Node& node) const {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    if (node.is("Relu")) return Range{0.0F, kInfinity};
-    if (!node.is("Clip")) return std::nullopt;
-    Range bounds{-kInfinity, kInfinity};
-    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
-      if (!node.has_input(i)) continue;
-      const std::optional<float> bound = constant_float(graph_, node.inputs[i]);
-      if (!bound || std::isnan(*bound)) return std::nullopt;
-      (i == 1 ? bounds.min : bounds.max) = *bound;
-    }
-    return bounds;
-  }
-
   /// Whether clipping to `bounds` before rounding changes no integer, whatever the real is:
   /// rounding is monotonic, so it is enough that both bounds round to the limits of the type.
   [[nodiscard]] bool saturates_alike(const Range& bounds, const Operand& result) const {
@@ -176,7 +169,7 @@ class QOperatorForm {
         if (bounds && !saturates_alike(*bounds, found.result)) return std::nullopt;
         return found;
       }
-      bounds = bounds_of(reader);
+      bounds = clamp_of(graph_, reader);
       if (!bounds || reader.inputs[0] != real) return std::nullopt;
       found.activation = readers[0];
       real = reader.outputs[0];

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "graph/constant_float.h"
+#include "graph/clamp.h"
 #include "quantize/added_bias.h"
 #include "quantize/emission/emit.h"
 #include "quantize/placement/operands.h"
@@ -133,17 +133,12 @@ class Emitter {
   ValueId clip(ValueId value, const Affine& affine) {
     Range range = represented_range(affine, limits_of(target_.activations));
     const NodeId producer = graph_.value(value).producer;
-    const bool is_relu = producer != kNoNode && graph_.node(producer).is("Relu");
-    const bool is_clip = producer != kNoNode && graph_.node(producer).is("Clip");
-    if (is_relu) range.min = std::max(range.min, 0.0F);
-    if (is_clip) {
-      const std::optional<Range> bounds = constant_bounds(producer);
-      if (!bounds) return add_clip(value, range);
-      // A bound may lie beyond the other end of the range. Then both bounds become that end.
-      range.min = std::clamp(bounds->min, range.min, range.max);
-      range.max = std::clamp(bounds->max, range.min, range.max);
-    }
-    if (!is_relu && !is_clip) return add_clip(value, range);
+    const std::optional<Range> bounds =
+        producer == kNoNode ? std::nullopt : clamp_of(graph_, graph_.node(producer));
+    if (!bounds || bounds->min > bounds->max) return add_clip(value, range);
+    // A bound may lie beyond the other end of the range. Then both bounds become that end.
+    range.min = std::clamp(bounds->min, range.min, range.max);
+    range.max = std::clamp(bounds->max, range.min, range.max);
     graph_.set_op(producer, "Clip");
     graph_.set_input(producer, 1, real_scalar(range.min));
     graph_.set_input(producer, 2, real_scalar(range.max));
@@ -155,20 +150,6 @@ class Emitter {
         graph_.add_value(graph_.unique_name(concat(name_stem(graph_.value(value).name), "_clip")));
     add_node("Clip", {value, real_scalar(range.min), real_scalar(range.max)}, clipped, -1);
     return clipped;
-  }
-
-  [[nodiscard]] std::optional<Range> constant_bounds(NodeId id) const {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    Range bounds{-kInfinity, kInfinity};
-    const Node& node = graph_.node(id);
-    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
-      if (!node.has_input(i)) continue;
-      const std::optional<float> bound = constant_float(graph_, node.inputs[i]);
-      if (!bound || std::isnan(*bound)) return std::nullopt;
-      (i == 1 ? bounds.min : bounds.max) = *bound;
-    }
-    if (bounds.min > bounds.max) return std::nullopt;
-    return bounds;
   }
 
   ValueId real_scalar(float value) {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "graph/clamp.h"
 #include "graph/constant_float.h"
 #include "graph/op_traits.h"
 #include "graph/rank.h"
@@ -366,11 +367,8 @@ std::string refuse_fixed(const Graph& graph, NodeId id, std::span<const char> fi
 }
 
 bool saturates_at_zero(const Graph& graph, NodeId activation) {
-  const Node& node = graph.node(activation);
-  if (node.is("Relu")) return true;
-  if (!node.is("Clip") || !node.has_input(1) || constant_float(graph, node.inputs[1]) != 0.0F)
-    return false;
-  return !node.has_input(2) || graph.is_constant(node.inputs[2]);
+  const std::optional<Range> bounds = clamp_of(graph, graph.node(activation));
+  return bounds && bounds->min == 0.0F;
 }
 
 }  // namespace qtool

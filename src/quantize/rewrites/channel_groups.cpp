@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "graph/clamp.h"
 #include "graph/constant_float.h"
 #include "graph/op_traits.h"
 #include "ops/evaluate.h"
@@ -129,7 +130,7 @@ void ChannelGroups::visit(NodeId id) {
   } else if (keeps_channels(node)) {
     groups(node.outputs[0]) = groups(node.inputs[0]);
     understood = true;
-  } else if (traits.kind == OpKind::kMoving && !node.is("MaxPool") && !node.is("Resize")) {
+  } else if (traits.kind == OpKind::kMoving && traits.keeps_channels == ChannelRule::kNo) {
     understood = move(id);
   }
   if (!understood) lock_node(node);
@@ -208,16 +209,9 @@ bool ChannelGroups::multiply_by_gate(const Node& node) {
 
 bool ChannelGroups::keeps_channels(const Node& node) const {
   if (node.inputs.empty() || node.outputs.size() != 1) return false;
-  if (node.is("Relu") || node.is("LeakyRelu") || node.is("Identity")) return true;
-  if (node.is("Clip")) {
-    return node.has_input(1) && constant_float(graph_, node.inputs[1]) == 0.0F &&
-           (!node.has_input(2) || constant_float(graph_, node.inputs[2]).has_value());
-  }
-  constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
-                                 "Resize"};
-  if (std::none_of(kPools.begin(), kPools.end(), [&](const char* op) { return node.is(op); })) {
-    return false;
-  }
+  if (const std::optional<Range> bounds = clamp_of(graph_, node)) return bounds->min == 0.0F;
+  const ChannelRule rule = traits_of(node).keeps_channels;
+  if (rule != ChannelRule::kOfImages) return rule == ChannelRule::kAlways;
   const auto& from = info(node.inputs[0]);
   const auto& to = info(node.outputs[0]);
   return !groups(node.inputs[0]).channels.empty() && from && to && from->shape.rank() == 4 &&

@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "base/text.h"
-#include "graph/constant_float.h"
+#include "graph/clamp.h"
 #include "ops/onednn/onednn.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
@@ -117,14 +117,9 @@ PassedInterval passed_interval(const Graph& graph, NodeId id) {
   const ValueId result = graph.node(id).outputs[0];
   if (graph.is_output(result) || graph.consumers(result).size() != 1) return passed;
   const Node& next = graph.node(graph.consumers(result).front());
-  if (next.is("Relu")) passed.above = 0.0F;
-  if (next.is("Clip") && next.inputs[0] == result) {
-    const auto bound = [&](std::size_t input, float otherwise) {
-      if (!next.has_input(input)) return otherwise;
-      return constant_float(graph, next.inputs[input]).value_or(otherwise);
-    };
-    passed = {bound(1, passed.above), bound(2, passed.below)};
-  }
+  if (next.inputs[0] != result) return passed;
+  if (const std::optional<Range> bounds = clamp_of(graph, next))
+    passed = {bounds->min, bounds->max};
   return passed;
 }
 

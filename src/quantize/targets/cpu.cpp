@@ -1,4 +1,5 @@
 #include "qtool/quantize/target.h"
+#include "quantize/targets/target_ops.h"
 
 namespace qtool {
 
@@ -19,14 +20,7 @@ Target target_cpu() {
   target.weights = {DType::kInt8, 8, Symmetry::kSymmetric};
   target.weight_granularity = Granularity::kPerChannel;
   target.forms = {ModelForm::kQdq, ModelForm::kQOperator};
-  target.ops = {
-      "Add",          "AveragePool", "Clip",         "Concat",  "Conv",
-      "DepthToSpace", "Flatten",     "Gather",       "Gemm",    "GlobalAveragePool",
-      "HardSigmoid",  "HardSwish",   "LeakyRelu",    "MatMul",  "MaxPool",
-      "Mul",          "Pad",         "Relu",         "Reshape", "Resize",
-      "Sigmoid",      "Slice",       "SpaceToDepth", "Split",   "Squeeze",
-      "Transpose",    "Unsqueeze",   "LSTM",         "GRU",     "RNN",
-  };
+  target.ops = ops_of(TargetBit::cpu);
   target.fused_activations = {"Relu", "Clip"};
   target.fusing_producers = {"Conv", "Gemm", "MatMul", "Add"};
   target.integer_result_ops = {"Conv"};

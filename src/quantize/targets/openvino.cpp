@@ -1,4 +1,5 @@
 #include "qtool/quantize/target.h"
+#include "quantize/targets/target_ops.h"
 
 namespace qtool {
 
@@ -20,13 +21,7 @@ Target target_openvino() {
   target.activations = {DType::kUInt8, 8, Symmetry::kAsymmetric};
   target.weights = {DType::kInt8, 8, Symmetry::kSymmetric};
   target.weight_granularity = Granularity::kPerChannel;
-  target.ops = {
-      "Add",           "AveragePool", "Clip",         "Concat", "Conv",
-      "ConvTranspose", "Flatten",     "Gather",       "Gemm",   "GlobalAveragePool",
-      "MatMul",        "MaxPool",     "Mul",          "Pad",    "Relu",
-      "Reshape",       "Resize",      "Slice",        "Split",  "Squeeze",
-      "Transpose",     "Unsqueeze",   "DepthToSpace",
-  };
+  target.ops = ops_of(TargetBit::openvino);
   target.fused_activations = {"Relu", "Clip"};
   target.fusing_producers = {"Conv", "ConvTranspose", "Gemm", "MatMul", "Add"};
   target.conv_spatial_axes = {2, 3};

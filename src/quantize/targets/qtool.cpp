@@ -1,4 +1,5 @@
 #include "qtool/quantize/target.h"
+#include "quantize/targets/target_ops.h"
 
 namespace qtool {
 
@@ -20,10 +21,7 @@ Target target_qtool() {
   target.description =
       "qtool's own executor: more operators than cpu, sums added before they are rounded, "
       "functions such as SiLU as one table; weights with zero points allowed";
-  for (const std::string_view op : {"ArgMax", "ArgMin", "ConvTranspose", "Div",
-                                    "InstanceNormalization", "Max", "Min", "ReduceMean", "Sub"}) {
-    target.ops.push_back(op);
-  }
+  target.ops = ops_of(TargetBit::cpu | TargetBit::qtool);
   target.fusing_producers.emplace_back("ConvTranspose");
   target.fusing_producers.emplace_back("Sub");
   target.residual_producers = {"Conv"};

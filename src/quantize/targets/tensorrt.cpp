@@ -1,4 +1,5 @@
 #include "qtool/quantize/target.h"
+#include "quantize/targets/target_ops.h"
 
 namespace qtool {
 
@@ -19,13 +20,7 @@ Target target_tensorrt() {
   target.weights = {DType::kInt8, 8, Symmetry::kSymmetric};
   target.weight_granularity = Granularity::kPerChannel;
   target.constants = ConstantForm::kReals;
-  target.ops = {
-      "Add",          "AveragePool", "Clip",         "Concat", "Conv",
-      "DepthToSpace", "Flatten",     "Gather",       "Gemm",   "GlobalAveragePool",
-      "MatMul",       "MaxPool",     "Pad",          "Relu",   "Reshape",
-      "Resize",       "Slice",       "SpaceToDepth", "Split",  "Squeeze",
-      "Transpose",    "Unsqueeze",
-  };
+  target.ops = ops_of(TargetBit::tensorrt);
   target.movers = Movers::kCommute;
   target.fused_activations = {"Relu", "Clip"};
   target.fusing_producers = {"Conv", "Gemm", "MatMul", "Add"};

@@ -1,4 +1,5 @@
 #include "qtool/quantize/target.h"
+#include "quantize/targets/target_ops.h"
 
 namespace qtool {
 
@@ -22,17 +23,7 @@ Target target_tflite_like() {
   target.weights = {DType::kInt8, 8, Symmetry::kSymmetric};
   target.weight_granularity = Granularity::kPerChannel;
   target.per_tensor_weight_ops = {"Gemm", "MatMul"};
-  target.ops = {
-      "Add",       "AveragePool",  "Clip",
-      "Concat",    "Conv",         "Flatten",
-      "Gather",    "Gemm",         "GlobalAveragePool",
-      "LeakyRelu", "MatMul",       "MaxPool",
-      "Mul",       "Pad",          "Relu",
-      "Reshape",   "Resize",       "Sigmoid",
-      "Slice",     "SpaceToDepth", "Split",
-      "Squeeze",   "Tanh",         "Transpose",
-      "Unsqueeze",
-  };
+  target.ops = ops_of(TargetBit::tflite_like);
   target.same_affine_ops = {"AveragePool"};
   target.fixed_results = {{"Sigmoid", {1.0F / 256, -128}}, {"Tanh", {1.0F / 128, 0}}};
   target.fused_activations = {"Relu", "Clip"};

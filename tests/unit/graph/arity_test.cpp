@@ -43,8 +43,8 @@ TEST(Arity, IsThatOfTheSchemasOfOnnx) {
   EXPECT_GT(declared.size(), 350U);
   for (const DeclaredOperator& op : declared) {
     const Arity* arity = find_arity(op.op_type, op.since);
-    const std::string wanted = concat("QTOOL_ARITY(", op.op_type, ", ", op.since, ", \"", op.inputs,
-                                      "\", \"", op.outputs, "\")");
+    const std::string wanted = concat(op.op_type, ": .arity = {{", op.since, ", \"", op.inputs,
+                                      "\", \"", op.outputs, "\"}}");
     ASSERT_NE(arity, nullptr) << wanted;
     EXPECT_EQ(arity->inputs, op.inputs) << wanted;
     EXPECT_EQ(arity->outputs, op.outputs) << wanted;
@@ -52,13 +52,14 @@ TEST(Arity, IsThatOfTheSchemasOfOnnx) {
 }
 
 TEST(Arity, HasNoRowThatSaysNothingNew) {
-  const Arity* before = nullptr;
-  for (const Arity& row : arities()) {
-    if (before != nullptr && before->op_type == row.op_type) {
-      EXPECT_FALSE(before->inputs == row.inputs && before->outputs == row.outputs)
-          << row.op_type << " " << row.since;
+  for (const OpTraits& traits : all_op_traits()) {
+    const Arity* before = nullptr;
+    for (const Arity& row : traits.arity) {
+      EXPECT_FALSE(before != nullptr && before->inputs == row.inputs &&
+                   before->outputs == row.outputs)
+          << traits.op_type << " " << row.since;
+      before = &row;
     }
-    before = &row;
   }
 }
 

@@ -1,0 +1,25 @@
+#include "graph/clamp.h"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "graph/constant_float.h"
+
+namespace qtool {
+
+std::optional<Range> clamp_of(const Graph& graph, const Node& node) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (node.is("Relu")) return Range{0.0F, kInfinity};
+  if (!node.is("Clip")) return std::nullopt;
+  Range bounds{-kInfinity, kInfinity};
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    if (!node.has_input(i)) continue;
+    const std::optional<float> bound = constant_float(graph, node.inputs[i]);
+    if (!bound || std::isnan(*bound)) return std::nullopt;
+    (i == 1 ? bounds.min : bounds.max) = *bound;
+  }
+  return bounds;
+}
+
+}  // namespace qtool

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+
+#include "qtool/graph/graph.h"
+#include "qtool/quant/affine.h"
+
+namespace qtool {
+
+/// The bounds between which a Relu or Clip keeps its result, infinite where there is none;
+/// std::nullopt for any other node, and for bounds that are no constants or NaN. The lower bound of
+/// a Clip may exceed the upper one.
+std::optional<Range> clamp_of(const Graph& graph, const Node& node);
+
+}  // namespace qtool

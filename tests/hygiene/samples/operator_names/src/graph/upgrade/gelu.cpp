@@ -1,0 +1,1 @@
+bool free = node.is("Gelu");

@@ -1,0 +1,1 @@
+bool scales = node.is("Mul");
