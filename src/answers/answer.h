@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "answers/box_reader.h"
+#include "answers/box_decoder.h"
 #include "answers/box_scorer.h"
 #include "answers/mask.h"
 #include "qtool/answers/answer.h"
@@ -21,7 +21,7 @@ std::span<const float> sample_part(std::span<const float> all, std::int64_t slot
 /// Reads the answers of one plan, or of several with equal ports.
 class AnswerReader {
  public:
-  /// Throws as BoxReader and MaskReader do, and Error(kMismatch) when the outputs do not suit
+  /// Throws as BoxDecoder and MaskReader do, and Error(kMismatch) when the outputs do not suit
   /// `options`.
   AnswerReader(const AnswerOptions& options, const Plan& plan, TensorLayout layout);
 
@@ -32,7 +32,7 @@ class AnswerReader {
   [[nodiscard]] std::int64_t box_classes() const { return boxes_ ? boxes_->classes() : 0; }
 
  private:
-  std::optional<BoxReader> boxes_;
+  std::optional<BoxDecoder> boxes_;
   std::optional<MaskReader> mask_;
   std::optional<double> decision_;
   std::optional<std::int64_t> text_blank_;

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <vector>
 
-#include "answers/box_reader.h"
+#include "answers/box_decoder.h"
 
 namespace qtool {
 namespace {

@@ -24,7 +24,7 @@ class BoxScorer {
  public:
   explicit BoxScorer(const Detector& detector);
 
-  /// Adds the boxes of one image, as BoxReader::read() gives them. Cost: O(fp32 * int8) for each
+  /// Adds the boxes of one image, as BoxDecoder::read() gives them. Cost: O(fp32 * int8) for each
   /// entry of BoxAgreement::matches.
   void add(std::span<const Box> fp32, std::span<const Box> int8);
   /// Adds the images of another scorer, which must have the same detector.

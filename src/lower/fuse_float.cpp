@@ -42,7 +42,7 @@ class FloatFusion {
     return graph_.consumers(output).front();
   }
 
-  std::optional<Clamp> clamp_of(const Node& node) const {
+  std::optional<Clamp> fusable_clamp(const Node& node) const {
     constexpr float kInf = std::numeric_limits<float>::infinity();
     if (node.is("Relu")) return Clamp{0.0F, kInf};
     if (!node.is("Clip")) return std::nullopt;
@@ -67,7 +67,7 @@ class FloatFusion {
   void fuse_clamp(NodeId id, const char* fused) {
     const std::optional<NodeId> reader = sole_reader(id);
     if (!reader) return;
-    const std::optional<Clamp> clamp = clamp_of(graph_.node(*reader));
+    const std::optional<Clamp> clamp = fusable_clamp(graph_.node(*reader));
     if (!clamp || graph_.node(*reader).inputs[0] != graph_.node(id).outputs[0]) return;
     shaped_.lower_node(id, fused, FusedParams{*clamp, {}});
     take_output(id, *reader);

@@ -58,10 +58,10 @@ struct ShapedGraph {
 /// by the nodes of its subgraph. Q/DQ of constants stays, because lowering needs it. The tensors
 /// named in `observe` become graph outputs, so the nodes that they depend on stay too. A node whose
 /// results do not fit into the budget `folding` also stays; null: a budget of the graph's own.
-/// Throws Error(kCancelled) when the current StopScope asks to stop,
-/// Error(kUnsupported) for unknown operators, Error(kInvalidModel) for contradictions,
+/// Throws Error(kUnsupported) for unknown operators, Error(kInvalidModel) for contradictions,
 /// Error(kUsage) when `shapes` names no input or contradicts a declared shape or when an observed
-/// tensor is not computed by the network.
+/// tensor is not computed by the network, and Error(kCancelled) when the current StopScope asks to
+/// stop.
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
                        const std::vector<std::string>& observe = {},
                        std::shared_ptr<FoldBudget> folding = nullptr);

@@ -41,7 +41,8 @@ struct RoundedOnImages {
 /// integers of the other layers depend neither on the number of threads nor on the number of
 /// passes. A method that also needs samples gets up to 8,192 of these vectors, at most 256 MiB per
 /// layer. If the samples do not fit into `rounding_memory` beside the moments, the method works
-/// without them. `fp32` holds the prepared graph that `table` belongs to. `collect` says how to
+/// without them.
+/// `fp32` holds the prepared graph that `table` belongs to. `collect` says how to
 /// read the images; its tensors are ignored. The progress counts images over all passes, and
 /// layers. Throws as quantize() and collect() do. Cost: per pass, one FP32 inference and one
 /// decoding per image. Per layer with vectors of length d, 24,000 d^2 products, and d^3 / 3 for

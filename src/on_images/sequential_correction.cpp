@@ -83,6 +83,7 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
                                       const Samples& samples, const CollectOptions& collect) {
   StaticOptions corrected = options;
   corrected.bias_correction = BiasCorrection::kSequential;
+  corrected.form = ModelForm::kQdq;  // the results of layers are compared as reals
   Learned known = learned;
   known.bias_shifts.clear();
   // The model is quantized again for each depth. The search for the scales of the weights takes

@@ -13,6 +13,7 @@ StaticOptions static_options(const Recipe& recipe, const MakeOptions& options) {
   choices.threads = options.threads;
   choices.model_fingerprint = options.model_fingerprint;
   choices.version = options.version;
+  choices.stop = options.stop;
   return choices;
 }
 
@@ -53,6 +54,7 @@ MadeModel made_of(const Executor& fp32, const Recipe& recipe, StaticInputs input
   made.inputs = std::move(inputs);
   made.learned = std::move(report);
   Making making{fp32, whole, samples, options, made.inputs, made.learned};
+  require_samples(making);
   run_steps(StepGives::kLearned, making);
   run_steps(StepGives::kModel, making);
   made.int8 = *std::move(making.int8);

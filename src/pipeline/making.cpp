@@ -54,13 +54,18 @@ CollectOptions Making::collect() const {
   return collect;
 }
 
+void require_samples(const Making& making) {
+  for (const RecipeStep& step : recipe_steps()) {
+    if (step.gives == StepGives::kTable || step.needs != StepNeeds::kSamples) continue;
+    if (making.samples != nullptr || !step.is_wanted(making.recipe)) continue;
+    throw Error(ErrorCode::kUsage, concat("step '", step.name, "' needs images or tensors"));
+  }
+}
+
 void run_steps(StepGives gives, Making& making) {
   for (std::size_t i = 0; i < kStepFunctions.size(); ++i) {
     const RecipeStep& step = recipe_steps()[i];
     if (step.gives != gives || !step.is_wanted(making.recipe)) continue;
-    if (step.needs == StepNeeds::kSamples && making.samples == nullptr) {
-      throw Error(ErrorCode::kUsage, concat("step '", step.name, "' needs images or tensors"));
-    }
     check_stop(making.options.stop);
     making.progress = making.options.begin ? making.options.begin(step) : Progress();
     const StepClock::time_point begin = StepClock::now();

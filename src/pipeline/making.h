@@ -16,7 +16,7 @@ class Executor;
 /// The data that the steps read and write while a model is made.
 struct Making {
   const Executor& fp32;
-  const Recipe& recipe;    ///< resolved
+  const Recipe& recipe;    ///< resolved; as given for the step that gives the table
   const Samples* samples;  ///< null: none are given
   const MakeOptions& options;
   StaticInputs& inputs;
@@ -35,6 +35,10 @@ struct Making {
 
 /// A step: reads what earlier ones wrote, and writes its own.
 using StepFunction = void (*)(Making& making);
+
+/// Throws Error(kUsage) for a step from the table to the model that needs samples if there are
+/// none.
+void require_samples(const Making& making);
 
 /// Runs the steps that the recipe asks for and that give `gives`, in their order.
 void run_steps(StepGives gives, Making& making);

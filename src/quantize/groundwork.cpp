@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/stop.h"
 #include "graph/node_name.h"
 #include "quantize/bias_correction.h"
 
@@ -91,6 +92,7 @@ Layer Groundwork::scaled_layer(NodeId node, const WeightPorts& ports, int thread
 
 Groundwork lay_groundwork(const Graph& prepared, const CalibrationTable& table,
                           const StaticOptions& options, const TunedRanges& tuned) {
+  const StopScope scope(options.stop);
   return {prepared,
           table,
           chosen_target(table, options),

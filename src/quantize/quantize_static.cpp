@@ -2,6 +2,7 @@
 #include <set>
 #include <utility>
 
+#include "base/stop.h"
 #include "base/text.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
@@ -84,6 +85,7 @@ void add_metadata(const CalibrationTable& table, const StaticOptions& options, G
 
 Quantized quantize(const Graph& prepared, const CalibrationTable& table,
                    const StaticOptions& options, const Learned& learned) {
+  const StopScope scope(options.stop);
   const RoundingInfo& rounding = rounding_of(options, learned.rounded);
   require_form(options);
   require_float_graph(prepared);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/stop.h"
 #include "graph/node_name.h"
 #include "quantize/bias_correction.h"
 #include "quantize/emission/provenance.h"
@@ -57,6 +58,7 @@ StagedLayer stage_weights(const Graph& graph, const Target& target, NodeId node,
 Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
                                  const QuantizeOptions& options, const WeightChoices& weights,
                                  const CalibrationTable* means, const EmitWithoutTable& emit) {
+  const StopScope scope(options.stop);
   const Target target = chosen_target(options.target, weights);
   Target with_real_biases = target;  // so that any layer can get a bias
   with_real_biases.constants = ConstantForm::kReals;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/advice.h"
+#include "analyze/next_step.h"
 #include "qtool/compare/evaluate.h"
 #include "report/preprocessing.h"
 #include "report/quantization.h"

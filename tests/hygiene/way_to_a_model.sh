@@ -4,7 +4,7 @@
 # Usage: way_to_a_model.sh ROOT; prints `file:line: what`; exit 1 on breaches.
 set -eu
 cd "$1"
-allowed='^tools/qtool/(options/accuracy|shown_command|step_display)[.](h|cpp)$'
+allowed='^tools/qtool/(options/accuracy|step_display)[.](h|cpp)$'
 
 # Prints the arguments of all rows of a list: `a b c`.
 rows() { sed -n "s/^$1(\\(.*\\)/\\1/p" "$2" | tr -d ',)'; }

@@ -20,6 +20,8 @@ class StepDisplay {
   /// The options that make the library report to this display, which must outlive their use. How
   /// images are prepared is left open.
   [[nodiscard]] MakeOptions options(const Model& fp32);
+  /// Takes the progress of a step that did not end from the terminal.
+  void clear() { progress_.reset(); }
 
  private:
   int threads_;

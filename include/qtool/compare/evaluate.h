@@ -156,10 +156,10 @@ struct Verification {
   [[nodiscard]] static bool judges(const OutputError& output) { return is_float(output.dtype); }
 };
 
-/// Runs both models on all of `samples`, or on 20 spread evenly if there are more. Three things are
-/// faults: a float output whose mean SQNR over the samples is below `min_sqnr_db`; INT8 answers
-/// fewer samples than FP32 (see has_answer()); FP32 answers no sample. `options`: labels and
-/// answers are not used. Cost and errors: as for evaluate().
+/// Runs both models on all of `samples`, or on 20 of Samples::spread() if there are more. Three
+/// things are faults: a float output whose mean SQNR over the samples is below `min_sqnr_db`; INT8
+/// answers fewer samples than FP32 (see has_answer()); FP32 answers no sample. `options`: labels
+/// and answers are not used. Cost and errors: as for evaluate().
 Verification verify(const Executor& fp32, const Executor& int8, const Samples& samples,
                     const EvalOptions& options, double min_sqnr_db);
 

@@ -52,7 +52,7 @@ struct LearnReport {
   std::optional<RangeTuning> tuning;  ///< its ranges are in Learned; nothing: not tuned, or no time
   bool tuning_ran_out_of_time = false;
   bool nothing_was_rounded = false;  ///< no layer can be rounded on images: all are to nearest
-  std::vector<BadImage> bad;         ///< images left out, in the order of the list
+  std::vector<BadImage> bad;         ///< images that the last such step left out
   std::optional<std::string> doubt;  ///< why the samples may be unfit to set ranges
 };
 

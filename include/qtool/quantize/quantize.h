@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qtool/base/progress.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quant/affine.h"
@@ -223,6 +224,7 @@ struct QuantizeOptions {
   std::optional<std::uint64_t> model_fingerprint;
   int threads = 0;      ///< for choosing weight scales; 0 = all available; never changes the result
   std::string version;  ///< of the program, for the metadata; left out when empty
+  StopCheck stop{};     ///< asked while shapes are inferred; true ends it with kCancelled
 };
 
 /// Options of QuantizeMode::kStatic.

@@ -6,11 +6,11 @@
 #include "graph/element_functions.h"
 #include "graph/index_of.h"
 #include "graph/op_traits.h"
-#include "graph/tail.h"
 #include "qtool/base/error.h"
 #include "quantize/emission/function_tables.h"
 #include "quantize/placement/element_types.h"
 #include "quantize/placement/operands.h"
+#include "quantize/placement/refusals.h"
 
 namespace qtool {
 namespace {

@@ -12,9 +12,10 @@ Target target_qtool();
 /// Several nodes that together compute a function of one element run as one table.
 /// Its convolutions add a shortcut to their sums before they round. ONNX Runtime would run such a
 /// convolution in FP32, because its result has no pair.
-/// The operators that are added here are missing from `cpu`, because ONNX Runtime computes them in
-/// FP32 between their pairs. That would cost time and precision and gain nothing. `cpu` does not
-/// interpolate, because a linear Resize of ONNX Runtime on bytes truncates instead of rounding.
+/// The operators of its own rows in target_ops.inc are missing from `cpu`, because ONNX Runtime
+/// computes them in FP32 between their pairs. That would cost time and precision and gain nothing.
+/// `cpu` does not interpolate, because a linear Resize of ONNX Runtime on bytes truncates instead
+/// of rounding.
 Target target_qtool() {
   Target target = target_cpu();
   target.name = "qtool";

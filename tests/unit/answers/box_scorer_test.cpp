@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "answers/box_reader.h"
+#include "answers/box_decoder.h"
 
 namespace qtool {
 namespace {

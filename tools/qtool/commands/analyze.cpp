@@ -93,6 +93,7 @@ Subject subject_of_table(const AnalyzeCommand& options) {
   MakeOptions make;
   make.threads = options.run.threads;
   make.model_fingerprint = fingerprint(fp32.loaded);
+  make.stop = interrupted;
   TableInputs made = inputs_of_table_file(fp32, options.table, recipe, make);
   subject.preprocess = std::move(made.preprocess);
   Model int8;

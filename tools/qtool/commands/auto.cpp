@@ -219,10 +219,13 @@ void make_folder(const std::string& folder) {
 
 // Writes the table although the model is refused, because the table is still of use. If there is an
 // older model, the table is not written, because it would not belong to that model.
-void keep_table(const Error& refusal, const Files& files, const OutputFile& table) {
+void keep_table(const Error& refusal, const Files& files, const CalibrationTable& table) {
   std::error_code failure;
   if (refusal.code() == ErrorCode::kCancelled) return;
-  if (!std::filesystem::exists(files.model, failure)) write_outputs({&table, 1});
+  if (std::filesystem::exists(files.model, failure)) return;
+  const std::string bytes = write_table(table);
+  const OutputFile file{files.table, bytes};
+  write_outputs({&file, 1});
 }
 
 Model open_float_model(const std::string& path) {
@@ -231,35 +234,31 @@ Model open_float_model(const std::string& path) {
     throw Error(ErrorCode::kUnsupported,
                 concat(fp32.loaded.describe(*node), ": the model is quantized already"));
   }
+  warn_of_broken_weights(fp32);
   return fp32;
 }
 
 // Makes the model from its table, and writes both. Returns the written model, ready to run.
 Model write_both(const AutoCommand& options, const Model& fp32, const Recipe& recipe,
-                 StaticInputs inputs, const Samples& samples, const MakeOptions& make,
+                 const StaticInputs& inputs, const Samples& samples, const MakeOptions& make,
                  const Files& files, QuantizationSummary& summary) {
   const std::string table = write_table(inputs.table);
-  try {
-    MadeModel made = make_model(*fp32.executor, recipe, std::move(inputs), &samples, make);
-    summary.report = std::move(made.int8.report);
-    warn_of(summary.report, files.table);
-    Model int8;
-    WriteModelOptions write;
-    write.output = files.model;
-    write.beside = {{files.table, table}};
-    write.verify = [&](const WrittenModel& written) {
-      int8 = written.open();
-      EvalOptions eval;
-      eval.preprocess = make.preprocess;
-      eval.bad_images = make.bad_images;
-      return verify_with_progress(fp32, int8, samples, eval, options.run, options.min_sqnr_db);
-    };
-    write_model(made.int8.graph, fp32, fp32.executor->whole_graph(), write, summary);
-    return int8;
-  } catch (const Error& refusal) {
-    keep_table(refusal, files, {files.table, table});
-    throw;
-  }
+  MadeModel made = make_model(*fp32.executor, recipe, inputs, &samples, make);
+  summary.report = std::move(made.int8.report);
+  warn_of(summary.report, files.table);
+  Model int8;
+  WriteModelOptions write;
+  write.output = files.model;
+  write.beside = {{files.table, table}};
+  write.verify = [&](const WrittenModel& written) {
+    int8 = written.open();
+    EvalOptions eval;
+    eval.preprocess = make.preprocess;
+    eval.bad_images = make.bad_images;
+    return verify_with_progress(fp32, int8, samples, eval, options.run, options.min_sqnr_db);
+  };
+  write_model(made.int8.graph, fp32, fp32.executor->whole_graph(), write, summary);
+  return int8;
 }
 
 void run_auto(AutoCommand& options, const Command& command) {
@@ -286,19 +285,25 @@ void run_auto(AutoCommand& options, const Command& command) {
 
   made.preprocess =
       options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
-  StepDisplay display(options.run, options.images.noun());
+  const Samples samples = halves.calibrates.list(graph);
+  StepDisplay display(options.run, std::string(samples.noun()));
   MakeOptions make = display.options(fp32);
   if (made.preprocess) make.preprocess = made.preprocess->preprocess;
   make.bad_images = options.images.policy();
   eval.preprocess = make.preprocess;
-  const Samples samples = halves.calibrates.list(graph);
   LearnReport report;
   StaticInputs inputs = inputs_of_samples(*fp32.executor, recipe, samples, make, report);
-  warn_of(report.bad);
+  warn_of(report.bad);  // the later steps leave out the same images
   if (report.doubt) warning(*report.doubt);
   made.calibrated_on = inputs.table.image_count;
-  models.int8 =
-      write_both(options, fp32, recipe, std::move(inputs), samples, make, files, made.quantized);
+  try {
+    models.int8 = write_both(options, fp32, recipe, inputs, samples, make, files, made.quantized);
+  } catch (const Error& refusal) {
+    display.clear();
+    keep_table(refusal, files, inputs.table);
+    throw;
+  }
+  warn_of_broken_weights(*models.int8);
   const Samples others = halves.compares.list(graph);
   made.compared =
       evaluate_with_progress(command, models, halves.compares, others, eval, options.run);
@@ -330,8 +335,8 @@ void add_auto(Program& program, Session& session) {
   add_effort(command, options->effort, Efforts::kWithoutBudget);
   options->images.limit = kDefaultLimit;
   options->images.add_to(command, SamplesUse::kMeasure);
-  // auto gives --part to its steps: half of the images set the ranges, and the models are compared
-  // on the other half.
+  // auto divides the images itself: half of them set the ranges, and the models are compared on the
+  // other half.
   command.remove("--part");
   command.find("--limit")
       .text("At most N to calibrate, N to compare\n0 = all; spread evenly.")

@@ -1,15 +1,12 @@
 #include "qtool/quantize/quantize.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/stop.h"
 #include "base/text.h"
 #include "console.h"
 #include "files.h"
@@ -122,8 +119,6 @@ Quantized quantize_without_ranges(QuantizeMode mode, const QuantizeOptions& comm
                        name_of(mode)));
   }
   const WeightChoices weights{types.weight_bits, types.weight_method};
-  const StopCheck stop = interrupted;
-  const StopScope scope(stop);
   return mode == QuantizeMode::kDynamic
              ? quantize(prepared, DynamicOptions{common, weights, lstm}, means)
              : quantize(prepared, WeightOnlyOptions{common, weights}, means);
@@ -312,9 +307,9 @@ void add_quantize(Program& program, Session& session) {
   options->faster.add_to(command);
   options->run.add_to(command);
   for (const char* option :
-       {"--effort", "--weight-rounding", "--equalize", "--format", "--range", "--scale", "--wide",
-        "--weight-granularity", "--weight-symmetry", "--winograd-bits", "--activations",
-        "--symmetric", "--activation-bits"}) {
+       {"--effort", "--tune-ranges", "--weight-rounding", "--equalize", "--format", "--range",
+        "--scale", "--wide", "--weight-granularity", "--weight-symmetry", "--winograd-bits",
+        "--activations", "--symmetric", "--activation-bits"}) {
     command.goes_with(option, with_table);
   }
   for (const char* option : {"--table-format", "--name-map", "--bias-correction"}) {

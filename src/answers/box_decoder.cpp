@@ -1,4 +1,4 @@
-#include "answers/box_reader.h"
+#include "answers/box_decoder.h"
 
 #include <algorithm>
 #include <array>
@@ -81,8 +81,8 @@ std::vector<Box> suppress(std::span<const Box> boxes, double most_iou) {
   return kept;
 }
 
-BoxReader::BoxReader(Detector detector, std::span<const PortInfo> outputs, const Shape& input,
-                     ChannelAxis channels)
+BoxDecoder::BoxDecoder(Detector detector, std::span<const PortInfo> outputs, const Shape& input,
+                       ChannelAxis channels)
     : detector_(std::move(detector)) {
   check(detector_);
   if (input.rank() != 4) {
@@ -118,9 +118,9 @@ BoxReader::BoxReader(Detector detector, std::span<const PortInfo> outputs, const
   floor_ = std::min(kRankedScore, detector_.thresholds.front());
 }
 
-std::vector<BoxReader::Rows> BoxReader::bind(const AnchorRows& rows,
-                                             std::span<const PortInfo> outputs,
-                                             std::int64_t last_channel, const char* what) const {
+std::vector<BoxDecoder::Rows> BoxDecoder::bind(const AnchorRows& rows,
+                                               std::span<const PortInfo> outputs,
+                                               std::int64_t last_channel, const char* what) const {
   std::vector<Rows> bound;
   for (const OutputChoice& choice : rows.outputs) {
     Rows one;
@@ -147,7 +147,7 @@ std::vector<BoxReader::Rows> BoxReader::bind(const AnchorRows& rows,
   return bound;
 }
 
-void BoxReader::require_grid(std::int64_t rows) const {
+void BoxDecoder::require_grid(std::int64_t rows) const {
   std::int64_t cells = 0;
   std::string strides;
   for (const GridLevel& level : detector_.grid) {
@@ -161,8 +161,8 @@ void BoxReader::require_grid(std::int64_t rows) const {
                              height_, " pixels"));
 }
 
-std::vector<BoxReader::Candidate> BoxReader::candidates(std::span<const TensorView> outputs,
-                                                        std::int64_t slot) const {
+std::vector<BoxDecoder::Candidate> BoxDecoder::candidates(std::span<const TensorView> outputs,
+                                                          std::int64_t slot) const {
   const auto better = [](const Candidate& a, const Candidate& b) {
     return is_better(a.score, a.row, b.score, b.row);
   };
@@ -208,8 +208,8 @@ std::vector<BoxReader::Candidate> BoxReader::candidates(std::span<const TensorVi
   return found;
 }
 
-bool BoxReader::box_of(const Candidate& candidate, const float* numbers, std::int64_t step,
-                       Box& box) const {
+bool BoxDecoder::box_of(const Candidate& candidate, const float* numbers, std::int64_t step,
+                        Box& box) const {
   double anchor_x = 0.0;
   double anchor_y = 0.0;
   double stride = 1.0;
@@ -275,7 +275,7 @@ bool BoxReader::box_of(const Candidate& candidate, const float* numbers, std::in
   return box.right > box.left && box.bottom > box.top;
 }
 
-std::vector<Box> BoxReader::read(std::span<const TensorView> outputs, std::int64_t slot) const {
+std::vector<Box> BoxDecoder::read(std::span<const TensorView> outputs, std::int64_t slot) const {
   std::vector<Box> boxes;
   for (const Candidate& candidate : candidates(outputs, slot)) {
     std::int64_t row = candidate.row;

@@ -1,4 +1,4 @@
-#include "answers/box_reader.h"
+#include "answers/box_decoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class DetectorOutputs {
                                       std::int64_t slot = 0,
                                       ChannelAxis axis = ChannelAxis::kFirst) const {
     const std::vector<TensorView> views(tensors.begin(), tensors.end());
-    return BoxReader(detector, ports, input, axis).read(views, slot);
+    return BoxDecoder(detector, ports, input, axis).read(views, slot);
   }
   [[nodiscard]] std::string error(const Detector& detector, const Shape& input) const {
     try {
@@ -71,7 +71,7 @@ void expect_box(const Box& box, float left, float top, float right, float bottom
 
 // 64 x 32 pixels give 8 x 4 cells of stride 8 (rows 0 to 31), 4 x 2 cells of stride 16 (rows 32 to
 // 39) and 2 x 1 cells of stride 32 (rows 40 to 41).
-TEST(BoxReader, DecodesYolox) {
+TEST(BoxDecoder, DecodesYolox) {
   DetectorOutputs outputs({{1, 42, 7}});
   // Row 34 is the cell (2, 0) of stride 16: centre (2.5, 0.25) * 16, size (2, 1) * 16.
   outputs.set(0, 34 * 7, {0.5F, 0.25F, std::log(2.0F), 0.0F, 0.5F, 0.2F, 0.8F});
@@ -83,7 +83,7 @@ TEST(BoxReader, DecodesYolox) {
   expect_box(boxes[1], 24, -4, 56, 12, 1, 0.4F);
 }
 
-TEST(BoxReader, DecodesColumnsOfYolov8InTheSecondImageOfABatch) {
+TEST(BoxDecoder, DecodesColumnsOfYolov8InTheSecondImageOfABatch) {
   DetectorOutputs outputs({{2, 6, 3}});
   outputs.set(0, 18 + 1, {30, 20, 10, 8, 0.1F, 0.6F}, 3);
   const std::vector<Box> boxes = outputs.read(find_detector("yolov8"), {2, 3, 640, 640}, 1);
@@ -91,7 +91,7 @@ TEST(BoxReader, DecodesColumnsOfYolov8InTheSecondImageOfABatch) {
   expect_box(boxes[0], 25, 16, 35, 24, 1, 0.6F);
 }
 
-TEST(BoxReader, DecodesRowsOfYolov5) {
+TEST(BoxDecoder, DecodesRowsOfYolov5) {
   DetectorOutputs outputs({{1, 3, 7}});
   outputs.set(0, 7, {30, 20, 10, 8, 0.5F, 0.1F, 0.9F});
   const std::vector<Box> boxes = outputs.read(find_detector("yolov5"), {1, 3, 640, 640});
@@ -99,7 +99,7 @@ TEST(BoxReader, DecodesRowsOfYolov5) {
   expect_box(boxes[0], 25, 16, 35, 24, 1, 0.45F);
 }
 
-TEST(BoxReader, DecodesScoresAndCornersOfSsdWithoutTheBackground) {
+TEST(BoxDecoder, DecodesScoresAndCornersOfSsdWithoutTheBackground) {
   DetectorOutputs outputs({{1, 2, 3}, {1, 2, 4}});
   outputs.set(0, 3, {0.1F, 0.2F, 0.7F});
   outputs.set(1, 4, {0.25F, 0.5F, 0.5F, 0.75F});
@@ -109,7 +109,7 @@ TEST(BoxReader, DecodesScoresAndCornersOfSsdWithoutTheBackground) {
 }
 
 // Row 1 of [1, 7, 2, 4] is the cell (1, 0). The stride is 16.
-TEST(BoxReader, DecodesTheMapOfFastestdet) {
+TEST(BoxDecoder, DecodesTheMapOfFastestdet) {
   DetectorOutputs outputs({{1, 7, 2, 4}});
   outputs.set(0, 1, {0.81F, std::atanh(0.5F), std::atanh(0.25F), 0.0F, std::log(3.0F), 0.4F, 0.3F},
               8);
@@ -119,7 +119,7 @@ TEST(BoxReader, DecodesTheMapOfFastestdet) {
   expect_box(boxes[0], 8, -8, 40, 16, 0, std::pow(0.81F, 0.6F) * std::pow(0.4F, 0.4F));
 }
 
-TEST(BoxReader, DecodesTheTwoGridsOfBlazeface) {
+TEST(BoxDecoder, DecodesTheTwoGridsOfBlazeface) {
   DetectorOutputs outputs({{1, 512, 1}, {1, 384, 1}, {1, 512, 16}, {1, 384, 16}});
   for (float& score : outputs.tensors[0].values<float>()) score = -100.0F;
   for (float& score : outputs.tensors[1].values<float>()) score = -100.0F;
@@ -132,7 +132,7 @@ TEST(BoxReader, DecodesTheTwoGridsOfBlazeface) {
   expect_box(boxes[0], 88, 44, 152, 76, 0, 0.8F);
 }
 
-TEST(BoxReader, DecodesDistancesAndCornersThatBeginWithY) {
+TEST(BoxDecoder, DecodesDistancesAndCornersThatBeginWithY) {
   Detector detector;
   detector.name = "mine";
   detector.first_class_channel = 4;
@@ -150,7 +150,7 @@ TEST(BoxReader, DecodesDistancesAndCornersThatBeginWithY) {
   expect_box(outputs.read(detector, {1, 3, 32, 64}).at(0), 32, 8, 64, 16, 0, 0.75F);
 }
 
-TEST(BoxReader, OutputsAreTakenByNameToo) {
+TEST(BoxDecoder, OutputsAreTakenByNameToo) {
   Detector detector = find_detector("ssd");
   detector.boxes.outputs = {std::string("output0")};
   detector.scores.outputs = {std::string("output1")};
@@ -160,7 +160,7 @@ TEST(BoxReader, OutputsAreTakenByNameToo) {
   expect_box(outputs.read(detector, {1, 3, 100, 100}).at(0), 0, 0, 50, 100, 0, 0.8F);
 }
 
-TEST(BoxReader, OutputsThatDoNotFitAreRefused) {
+TEST(BoxDecoder, OutputsThatDoNotFitAreRefused) {
   const Shape input{1, 3, 32, 64};
   const auto error = [&](const char* name, std::vector<Shape> shapes) {
     return DetectorOutputs(std::move(shapes)).error(find_detector(name), input);
@@ -191,7 +191,7 @@ TEST(BoxReader, OutputsThatDoNotFitAreRefused) {
               HasSubstr("have 3 and 2 channels"));
 }
 
-TEST(BoxReader, NumbersThatAreNoneMakeNoBox) {
+TEST(BoxDecoder, NumbersThatAreNoneMakeNoBox) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const float nan = std::nanf("");
   const Detector detector = find_detector("yolov5");
@@ -218,7 +218,7 @@ TEST(BoxReader, NumbersThatAreNoneMakeNoBox) {
   expect_box(outputs.read(find_detector("yolox"), {1, 3, 32, 64}).at(0), -4, -4, 4, 4, 1, 0.5F);
 }
 
-TEST(BoxReader, EqualScoresKeepTheOrderOfTheRows) {
+TEST(BoxDecoder, EqualScoresKeepTheOrderOfTheRows) {
   DetectorOutputs outputs({{1, 40, 6}});
   for (std::int64_t row = 0; row < 40; ++row) {
     outputs.set(0, row * 6, {static_cast<float>(20 * row), 0, 10, 10, 1, 0.5F});
@@ -231,7 +231,7 @@ TEST(BoxReader, EqualScoresKeepTheOrderOfTheRows) {
 }
 
 // Only the best 4,096 rows are considered, and at most 300 boxes are kept.
-TEST(BoxReader, ManyBoxesAreBounded) {
+TEST(BoxDecoder, ManyBoxesAreBounded) {
   constexpr std::int64_t kRows = 50'000;
   DetectorOutputs outputs({{1, kRows, 6}});
   for (std::int64_t row = 0; row < kRows; ++row) {
@@ -245,7 +245,7 @@ TEST(BoxReader, ManyBoxesAreBounded) {
   EXPECT_EQ(boxes.back().left, 20.0F * 4700.0F - 5.0F);
 }
 
-TEST(BoxReader, AnyDetectorOnAnyOutputIsAnsweredOrRefused) {
+TEST(BoxDecoder, AnyDetectorOnAnyOutputIsAnsweredOrRefused) {
   std::mt19937 random(20261123);
   const auto below = [&](std::int64_t end) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(end));

@@ -1,4 +1,4 @@
-#include "analyze/advice.h"
+#include "analyze/next_step.h"
 
 #include <algorithm>
 #include <cmath>

@@ -32,13 +32,13 @@ double intersection_over_union(const Box& a, const Box& b);
 std::vector<Box> suppress(std::span<const Box> boxes, double most_iou);
 
 /// Applies a detector to the outputs of one plan.
-class BoxReader {
+class BoxDecoder {
  public:
   /// `input`: shape of the plan's input; `channels` says where its channels lie. Throws
   /// Error(kMismatch) when an output is missing, has no rows or too few channels, when scores and
   /// boxes differ in the number of rows, or when the grid gives a different number of rows.
-  BoxReader(Detector detector, std::span<const PortInfo> outputs, const Shape& input,
-            ChannelAxis channels);
+  BoxDecoder(Detector detector, std::span<const PortInfo> outputs, const Shape& input,
+             ChannelAxis channels);
 
   /// The boxes of image `slot` of the batch after suppression, best first; the lower row wins a
   /// tie. Boxes with scores below both kRankedScore and the lowest threshold are left out. A row
