@@ -1,10 +1,8 @@
 #include "graph/element_functions.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
-#include <string_view>
 
 #include "graph/constant_float.h"
 #include "graph/op_traits.h"

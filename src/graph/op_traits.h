@@ -103,7 +103,6 @@ class UpTo {
   }
   [[nodiscard]] constexpr const T* begin() const noexcept { return elements_.data(); }
   [[nodiscard]] constexpr const T* end() const noexcept { return elements_.data() + size_; }
-  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
 
  private:
   std::array<T, N> elements_{};

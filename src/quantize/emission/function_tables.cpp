@@ -1,9 +1,7 @@
 #include "quantize/emission/function_tables.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <string_view>
 
 #include "graph/constant_float.h"
 #include "graph/index_of.h"

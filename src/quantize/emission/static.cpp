@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <tuple>
 #include <unordered_set>

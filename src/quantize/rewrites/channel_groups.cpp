@@ -1,7 +1,6 @@
 #include "quantize/rewrites/channel_groups.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "graph/clamp.h"

@@ -54,6 +54,13 @@ TEST_F(Verify, PassesAModelAboveTheLimit) {
   EXPECT_NEAR(verified.outputs[0].sqnr_db, 20.0, 1e-4);
 }
 
+TEST_F(Verify, RunsTwentyOfManySamples) {
+  TensorFolder many;
+  for (int i = 1; i <= 21; ++i) many.count(concat(i, ".npy"), {1, 4}, static_cast<float>(i));
+  const Samples samples(list_tensors(many.path(), input_specs(fp32_.graph())));
+  EXPECT_EQ(verify(fp32_, network(kLouder), samples, {}, 19.9).samples, 20);
+}
+
 TEST_F(Verify, NamesTheOutputBelowTheLimit) {
   EXPECT_THAT(of(kLouder, 20.1).faults,
               ElementsAre("output 'y' has 20.00 dB against FP32, expected 20.1 or more"));

@@ -35,6 +35,7 @@
 #include "report/suggestions.h"
 #include "report/summary.h"
 #include "signals.h"
+#include "step_display.h"
 #include "table_file.h"
 #include "table_inputs.h"
 #include "terminal.h"
@@ -90,10 +91,8 @@ Subject subject_of_table(const AnalyzeCommand& options) {
   Recipe recipe;
   recipe.target = options.target;
   recipe.overrides = options.overrides.read();
-  MakeOptions make;
-  make.threads = options.run.threads;
-  make.model_fingerprint = fingerprint(fp32.loaded);
-  make.stop = interrupted;
+  StepDisplay display(options.run, "");  // no step of this recipe runs samples
+  const MakeOptions make = display.options(fp32);
   TableInputs made = inputs_of_table_file(fp32, options.table, recipe, make);
   subject.preprocess = std::move(made.preprocess);
   Model int8;

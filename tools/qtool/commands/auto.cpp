@@ -65,22 +65,19 @@ Files files_of(const AutoCommand& options) {
   return {path(".table.json"), path(".int8.onnx"), path(".overrides.json")};
 }
 
-// The samples of the two halves of the work.
+// What selects the samples of the two halves of the work.
 struct Halves {
   SampleOptions calibrates;
   SampleOptions compares;
   bool held_out = false;  ///< they are not the same
 };
 
-// Lists all samples, so that errors in the lists show before any work.
 Halves halves_of(const AutoCommand& options, const Graph& graph) {
   Halves halves{options.images, options.images};
   if (!options.compare.empty()) {
     halves.held_out = true;
     halves.calibrates.labels.clear();
     halves.compares.images = options.compare;
-    static_cast<void>(halves.compares.list_all(graph));
-    static_cast<void>(halves.calibrates.list(graph));
     return halves;
   }
   halves.held_out = options.images.list_all(graph).size() >= kMinToHoldOut;
@@ -252,10 +249,7 @@ Model write_both(const AutoCommand& options, const Model& fp32, const Recipe& re
   write.beside = {{files.table, table}};
   write.verify = [&](const WrittenModel& written) {
     int8 = written.open();
-    EvalOptions eval;
-    eval.preprocess = make.preprocess;
-    eval.bad_images = make.bad_images;
-    return verify_with_progress(fp32, int8, samples, eval, options.run, options.min_sqnr_db);
+    return verify_with_progress(fp32, int8, samples, make, options.run, options.min_sqnr_db);
   };
   write_model(made.int8.graph, fp32, fp32.executor->whole_graph(), write, summary);
   return int8;
@@ -275,6 +269,8 @@ void run_auto(AutoCommand& options, const Command& command) {
   const Model& fp32 = models.fp32;
   const Graph& graph = fp32.executor->graph();
   const Halves halves = halves_of(options, graph);
+  const Samples samples = halves.calibrates.list(graph);
+  const Samples others = halves.compares.list(graph);
   FirstModel made;
   made.held_out = halves.held_out;
   if (options.target == kDefaultTarget) {
@@ -285,7 +281,6 @@ void run_auto(AutoCommand& options, const Command& command) {
 
   made.preprocess =
       options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
-  const Samples samples = halves.calibrates.list(graph);
   StepDisplay display(options.run, std::string(samples.noun()));
   MakeOptions make = display.options(fp32);
   if (made.preprocess) make.preprocess = made.preprocess->preprocess;
@@ -304,7 +299,6 @@ void run_auto(AutoCommand& options, const Command& command) {
     throw;
   }
   warn_of_broken_weights(*models.int8);
-  const Samples others = halves.compares.list(graph);
   made.compared =
       evaluate_with_progress(command, models, halves.compares, others, eval, options.run);
   require_useful(made.compared);

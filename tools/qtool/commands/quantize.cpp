@@ -219,10 +219,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   warn_of(summary.report, options.table);
   if (options.verify.given()) {
     write.verify = [&](const WrittenModel& written) {
-      EvalOptions eval;
-      eval.preprocess = of_images;
-      eval.bad_images = options.images.policy();
-      return verify_with_progress(fp32, written.open(), *samples, eval, options.run,
+      return verify_with_progress(fp32, written.open(), *samples, make, options.run,
                                   options.verify.min_sqnr_db());
     };
   }

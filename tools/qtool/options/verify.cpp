@@ -48,7 +48,11 @@ Model WrittenModel::open() const {
 }
 
 Verification verify_with_progress(const Model& fp32, const Model& int8, const Samples& samples,
-                                  EvalOptions options, const RunOptions& run, double min_sqnr_db) {
+                                  const MakeOptions& make, const RunOptions& run,
+                                  double min_sqnr_db) {
+  EvalOptions options;
+  options.preprocess = make.preprocess;
+  options.bad_images = make.bad_images;
   ProgressDisplay progress("verify", concat(samples.noun(), "s"), run.progress_style());
   options.threads = run.threads;
   options.progress = progress.callback();

@@ -8,6 +8,7 @@
 #include "options/run.h"
 #include "program/command.h"
 #include "qtool/compare/evaluate.h"
+#include "qtool/pipeline/make_model.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool::tool {
@@ -30,10 +31,11 @@ struct WrittenModel {
   void require_readable() const;
 };
 
-/// Calls verify(), with progress. Warns about samples that are left out. `options`: how samples are
-/// run.
+/// Calls verify(), with progress. Warns about samples that are left out. `make`: how samples are
+/// prepared.
 Verification verify_with_progress(const Model& fp32, const Model& int8, const Samples& samples,
-                                  EvalOptions options, const RunOptions& run, double min_sqnr_db);
+                                  const MakeOptions& make, const RunOptions& run,
+                                  double min_sqnr_db);
 
 /// Whether and how a model is run before it gets its final name: --verify, --min-sqnr.
 class VerifyOptions {

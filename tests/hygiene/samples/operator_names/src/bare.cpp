@@ -1,0 +1,1 @@
+bool loops = node.is("Loop");
