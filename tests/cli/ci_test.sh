@@ -7,6 +7,7 @@
 
 stand_in node 'echo 18'
 stand_in npm 'true'
+stand_in date "case \$* in +%s) echo \$((86400 * \${DAY_OF_TEST:-0})) ;; *) exec \$(PATH=/usr/bin:/bin command -v date) \"\$@\" ;; esac"
 stand_in ninja "for i in 1 2 3 4 5 6 7 8 9 10; do echo \"\$i.o: CXX_COMPILER__core\"; done; echo 'core: phony'"
 rows() { sed -i -E "$1" "$clone/.ci/parts"; }
 # The cache folder belongs to the test. It keeps the list of parts that were left out, so it is
@@ -72,6 +73,16 @@ parts() {
   printf 'fuzzing\nthreads\n' >"$work/home/.cache/qtool/ci_left_out"
   script ../.ci/run
   expect "those that wait longest come first" order_is 'release fuzzing threads corpora alone'
+  rows 's/^(sanitizers +[a-z,]+).*/\1 0 0/'
+  ci
+  expect "without a list the order is that of the parts" order_is 'release sanitizers threads corpora fuzzing alone'
+  DAY_OF_TEST=1 ci
+  expect "but every other day the threads come first" order_is 'release threads sanitizers corpora fuzzing alone'
+  # Other parts than the release end within 40 minutes, however much time there is.
+  rows 's/^(sanitizers +[a-z,]+).*/\1 0 2401/'
+  QTOOL_CI_SECONDS=4000 ci
+  expect "a part that would not end within 40 minutes is left out" order_is 'release threads corpora fuzzing alone'
+  expect "and says how much of them is left" says '^skipped: would take about 2401 s, 2[34][0-9][0-9] s are left: '
   # A release part that fails early must not make the estimated times of the other parts shorter.
   rows 's/^(release +release).*/\1 1000 0/; s/^(sanitizers +[a-z,]+).*/\1 0 400/'
   sed -i 's/status="run"/status="fail"/' "$work/results.xml"
