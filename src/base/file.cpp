@@ -21,32 +21,51 @@ namespace {
   throw Error(ErrorCode::kIo, concat("file '", path.string(), "': ", what));
 }
 
-}  // namespace
+struct OpenFile {
+  Descriptor descriptor;
+  std::int64_t size = 0;
+};
 
-std::string read_file(const fs::path& path, std::int64_t max_bytes) {
+OpenFile open_to_read(const fs::path& path) {
   // O_NONBLOCK: opening a pipe would otherwise wait for a writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!file.is_open()) {
+  OpenFile file{Descriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))};
+  if (!file.descriptor.is_open()) {
     if (errno == ENOENT || errno == ENOTDIR) fail_io(path, "does not exist");
     fail_io(path, concat("cannot be opened: ", std::strerror(errno)));
   }
   struct ::stat info = {};
-  if (::fstat(file.get(), &info) != 0) fail_io(path, std::strerror(errno));
+  if (::fstat(file.descriptor.get(), &info) != 0) fail_io(path, std::strerror(errno));
   if (!S_ISREG(info.st_mode)) fail_io(path, "is not a regular file");
-  if (info.st_size > max_bytes) {
-    fail_io(path, concat("has ", std::int64_t{info.st_size}, " bytes, at most ", max_bytes,
-                         " are accepted"));
-  }
-  std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
+  file.size = info.st_size;
+  return file;
+}
+
+std::string read_bytes(const OpenFile& file, std::int64_t count, const fs::path& path) {
+  std::string bytes(static_cast<std::size_t>(count), '\0');
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t n = ::read(file.get(), bytes.data() + done, bytes.size() - done);
+    const ssize_t n = ::read(file.descriptor.get(), bytes.data() + done, bytes.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_io(path, concat("cannot be read: ", std::strerror(errno)));
     if (n == 0) fail_io(path, "ended early");
     done += static_cast<std::size_t>(n);
   }
   return bytes;
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path, std::int64_t max_bytes) {
+  const OpenFile file = open_to_read(path);
+  if (file.size > max_bytes) {
+    fail_io(path, concat("has ", file.size, " bytes, at most ", max_bytes, " are accepted"));
+  }
+  return read_bytes(file, file.size, path);
+}
+
+std::string read_beginning(const fs::path& path, std::int64_t max_bytes) {
+  const OpenFile file = open_to_read(path);
+  return read_bytes(file, std::min(file.size, max_bytes), path);
 }
 
 fs::path resolve_inside(const fs::path& folder, const fs::path& relative) {

@@ -13,6 +13,10 @@ namespace qtool {
 /// cannot be opened, is not a regular file (never waits for a pipe), or is larger.
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes);
 
+/// The first bytes of a file, at most `max_bytes` of them. Throws as read_file() does, but not for
+/// larger files.
+std::string read_beginning(const std::filesystem::path& path, std::int64_t max_bytes);
+
 /// A file to write and its content.
 struct OutputFile {
   std::filesystem::path path;

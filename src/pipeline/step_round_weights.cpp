@@ -7,7 +7,7 @@
 #include "on_images/round_on_images.h"
 #include "pipeline/making.h"
 #include "qtool/calib/format.h"
-#include "qtool/samples/content_hash.h"
+#include "qtool/samples/samples.h"
 #include "quantize/rounding/rounding.h"
 
 namespace qtool {

@@ -9,7 +9,7 @@ bool wants_verify(const Recipe& recipe) { return recipe.min_sqnr_db.has_value();
 /// Reads the emitted model as any user will read it, and compares it with FP32; see verify().
 void step_verify(Making& making) {
   const StopCheck& stop = making.options.stop;
-  const OnnxFiles files =
+  const ModelFiles files =
       save_onnx_files(making.int8.value().graph, "emitted.data", DataPlace::kWhereNeeded);
   const Executor int8(prepare(load_onnx_files(files, "emitted", stop), stop), stop);
   EvalOptions options;

@@ -1,5 +1,3 @@
-#include "qtool/samples/content_hash.h"
-
 #include <span>
 #include <string_view>
 #include <vector>
@@ -7,6 +5,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "qtool/base/error.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 namespace {

@@ -97,7 +97,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
   }
   # No command may overwrite a file that it reads. files.cpp ensures that, for files opened through it.
   room == "tools" && FILENAME !~ /\/files[.](h|cpp)$/ &&
-  (code ~ /(^|[^A-Za-z0-9_])(read_file|write_files?|load_onnx|save_onnx|list_images|list_tensors|read_labels|fopen)[(]/ ||
+  (code ~ /(^|[^A-Za-z0-9_])(read_file|write_files?|load_onnx|load_model_file|save_onnx|list_images|list_tensors|read_labels|fopen)[(]/ ||
    code ~ /[io]?fstream/) {
     breach("tools read and write files through files.h only")
   }

@@ -130,7 +130,7 @@ TEST_P(Axes, ReadOurSecondFile) {
   const auto one = folder.path / "one.onnx";
   const auto two = folder.path / "two.onnx";
   save_onnx(quantized.graph, one);
-  const OnnxFiles files =
+  const ModelFiles files =
       save_onnx_files(quantized.graph, data_file_of("two.onnx").string(), DataPlace::kSecondFile);
   ASSERT_FALSE(files.data.empty());
   write_file(two, files.model);

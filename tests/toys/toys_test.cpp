@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -12,9 +13,11 @@
 #include "graph/op_traits.h"
 #include "kernels/add/add.h"
 #include "kernels/pool/pool.h"
+#include "qtool/base/error.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/method.h"
 #include "qtool/exec/executor.h"
+#include "qtool/graph/model_format.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/quantize.h"
@@ -177,6 +180,22 @@ TEST(ATableFormat, IsFoundByNameAndByContent) {
   const TableReadResult read = find_format("csv").read(text, {});
   ASSERT_EQ(read.table.activations.size(), 1U);
   EXPECT_EQ(read.table.activations[0].affine, entry.affine);
+}
+
+TEST(AModelFormat, IsRecognisedByContentAndByItsEnding) {
+  EXPECT_EQ(model_format_names(), "ONNX or words");
+  EXPECT_TRUE(is_model("net.words"));
+  const Graph graph = load_model_files({"words: Neg Relu", {}, {}}, "any name");
+  const Tensor x = random_floats({1, 2, 4, 4}, 1);
+  std::vector<float> expected;
+  for (const float value : x.values<float>()) expected.push_back(std::max(-value, 0.0F));
+  EXPECT_EQ(run(graph).values, expected);
+  try {
+    static_cast<void>(format_to_save("net.words"));
+    FAIL() << "models of words are only read";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("models of words are only read"));
+  }
 }
 
 TEST(AWeightMethod, ChoosesScalesUnderItsName) {

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "console.h"
 #include "qtool/base/error.h"
-#include "qtool/graph/onnx.h"
+#include "qtool/graph/model_format.h"
 #include "qtool/quantize/target.h"
 #include "signals.h"
 
@@ -91,7 +91,7 @@ std::string read_input(const fs::path& path, std::int64_t max_bytes) {
 Graph load_model(const fs::path& path) {
   declare_input(path);
   std::vector<fs::path> data_files;
-  Graph graph = load_onnx(path, data_files, interrupted);
+  Graph graph = load_model_file(path, data_files, interrupted);
   for (const fs::path& file : data_files) declare_input(file);
   return graph;
 }

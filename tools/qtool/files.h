@@ -32,7 +32,7 @@ void declare_output_folder(const std::filesystem::path& folder);
 /// Declares an input and reads it as read_file() does.
 std::string read_input(const std::filesystem::path& path, std::int64_t max_bytes);
 
-/// Declares a model and the files that hold its weights, and loads it as load_onnx() does.
+/// Declares a model and the files that hold its weights, and loads it as load_model_file() does.
 Graph load_model(const std::filesystem::path& path);
 
 /// Lists images as list_images() does, and declares the list and every image.

@@ -13,6 +13,7 @@
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/broken_weights.h"
+#include "qtool/graph/model_format.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/coverage.h"
@@ -56,6 +57,11 @@ Model open_model(const std::string& path) {
   model.executor = std::make_unique<Executor>(prepare(model.loaded, interrupted), interrupted);
   warn_of_left_out(path, *model.executor);
   return model;
+}
+
+Option& add_model(Command& command, std::string& path, std::string_view more) {
+  return command.option("model", path, concat(model_format_names(), " model", more))
+      .placeholder("MODEL");
 }
 
 bool can_run(const Graph& prepared, const Preprocess& preprocess) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "program/command.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
 #include "qtool/image/preprocess.h"
@@ -40,6 +41,9 @@ bool can_run(const Graph& prepared, const Preprocess& preprocess);
 void warn_of_broken_weights(const Model& model);
 
 Model open_model(const std::string& path);
+
+/// Adds the positional argument for the path of a model. `more` is the end of its help text.
+Option& add_model(Command& command, std::string& path, std::string_view more = {});
 
 /// The models of a command that may compare two.
 struct Models {

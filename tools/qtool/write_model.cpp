@@ -11,7 +11,7 @@
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/graph/onnx.h"
+#include "qtool/graph/model_format.h"
 #include "qtool/quantize/coverage.h"
 #include "report/summary.h"
 #include "signals.h"
@@ -21,14 +21,14 @@ namespace {
 
 // Reads the emitted model as any user will read it, and measures how much of it runs on integers.
 // Returns the fault of the model if it has one.
-std::optional<std::string> read_back(const OnnxFiles& files, QuantizeMode mode,
+std::optional<std::string> read_back(const ModelFiles& files, QuantizeMode mode,
                                      const std::string& model, const Graph& prepared,
                                      QuantizationSummary& summary) {
   Preprocess preprocess;
   try {
     Model emitted;
     emitted.path = summary.output;
-    emitted.loaded = load_onnx_files(files, summary.output);
+    emitted.loaded = load_model_files(files, summary.output);
     const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
     if (stored) preprocess = stored->preprocess;
     summary.coverage = qtool::measure_coverage(
@@ -68,9 +68,10 @@ void write_model(const Graph& int8, const Model& fp32, const Graph& prepared,
                  const WriteModelOptions& options, QuantizationSummary& summary) {
   summary.output = options.output;
   const std::filesystem::path data_file = data_file_of(options.output);
-  const OnnxFiles files =
-      save_onnx_files(int8, data_file.filename().string(),
-                      options.external_data ? DataPlace::kSecondFile : DataPlace::kWhereNeeded);
+  const ModelFiles files =
+      format_to_save(options.output)
+          .save(int8, data_file.filename().string(),
+                options.external_data ? DataPlace::kSecondFile : DataPlace::kWhereNeeded);
   // Weights may be in other files beside the model, so the file size alone may be too small.
   summary.fp32_bytes = std::max(static_cast<std::int64_t>(std::filesystem::file_size(fp32.path)),
                                 summarize(fp32.loaded).parameter_bytes);

@@ -9,6 +9,7 @@
 
 #include "qtool/base/progress.h"
 #include "qtool/graph/graph.h"
+#include "qtool/graph/model_format.h"
 
 namespace qtool {
 
@@ -45,32 +46,15 @@ Tensor read_tensor_proto(std::string_view bytes, std::string_view what);
 /// bits. Throws Error(kUnsupported) above 2 GiB, the limit of protobuf.
 std::string save_onnx_bytes(const Graph& graph);
 
-/// A model file and its second file with weights, both in memory. Models of more than 2 GiB need a
-/// second file.
-struct OnnxFiles {
-  std::string model;
-  std::string data;       ///< empty: all weights are in the model
-  std::string data_name;  ///< name of the second file, in the model's folder
-};
-
-/// Where constants of at least kMinDataBytes are stored.
-enum class DataPlace : std::uint8_t {
-  kWhereNeeded,  ///< in the model; in the second file if the model would exceed 2 GiB
-  kSecondFile,
-};
-inline constexpr std::int64_t kMinDataBytes = 1024;
-
-/// Like save_onnx_bytes(), for models of any size. `data_name` is the name of the second file. Each
-/// constant in it begins at a multiple of 4096 bytes, so that readers can map it. Throws
-/// Error(kUnsupported) if the model exceeds 2 GiB even without these constants.
-OnnxFiles save_onnx_files(const Graph& graph, std::string data_name,
-                          DataPlace place = DataPlace::kWhereNeeded);
+/// Like save_onnx_bytes(), for models of any size: those of more than 2 GiB need a second file.
+/// `data_name` is the name of the second file. Each constant in it begins at a multiple of 4096
+/// bytes, so that readers can map it. Throws Error(kUnsupported) if the model exceeds 2 GiB even
+/// without these constants.
+ModelFiles save_onnx_files(const Graph& graph, std::string data_name,
+                           DataPlace place = DataPlace::kWhereNeeded);
 
 /// Like load_onnx_bytes(), with the weights of the second file. No other file is read.
-Graph load_onnx_files(const OnnxFiles& files, std::string_view name, const StopCheck& stop = {});
-
-/// The path of a model's second file: `model.onnx.data` for `model.onnx`.
-std::filesystem::path data_file_of(const std::filesystem::path& model);
+Graph load_onnx_files(const ModelFiles& files, std::string_view name, const StopCheck& stop = {});
 
 /// Writes the graph as an ONNX file. If that file would exceed 2 GiB, the weights go into a second
 /// file, data_file_of(). Readers never see a partly written file. Throws Error(kIo), and

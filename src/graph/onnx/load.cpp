@@ -179,7 +179,7 @@ Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folde
   return load(std::string(bytes), tensors, name, stop);
 }
 
-Graph load_onnx_files(const OnnxFiles& files, std::string_view name, const StopCheck& stop) {
+Graph load_onnx_files(const ModelFiles& files, std::string_view name, const StopCheck& stop) {
   TensorReader tensors(files.data_name, files.data);
   return load(files.model, tensors, name, stop);
 }

@@ -225,7 +225,7 @@ std::string save_onnx_bytes(const Graph& given) {
   return stored_bytes(model_of(graph, nullptr));
 }
 
-OnnxFiles save_onnx_files(const Graph& given, std::string data_name, DataPlace place) {
+ModelFiles save_onnx_files(const Graph& given, std::string data_name, DataPlace place) {
   Graph graph = given;
   raise_opset(graph);
   if (place == DataPlace::kWhereNeeded && !is_too_large(bytes_of_constants(graph))) {
@@ -239,15 +239,9 @@ OnnxFiles save_onnx_files(const Graph& given, std::string data_name, DataPlace p
   return {std::move(bytes), std::move(data).bytes(), std::move(data_name)};
 }
 
-std::filesystem::path data_file_of(const std::filesystem::path& model) {
-  std::filesystem::path file = model;
-  file += ".data";
-  return file;
-}
-
 void save_onnx(const Graph& graph, const std::filesystem::path& path) {
   const std::filesystem::path data = data_file_of(path);
-  const OnnxFiles files = save_onnx_files(graph, data.filename().string());
+  const ModelFiles files = save_onnx_files(graph, data.filename().string());
   if (files.data.empty()) return write_file(path, files.model);
   const OutputFile both[] = {{path, files.model}, {data, files.data}};
   write_files(both);

@@ -38,25 +38,25 @@ Graph products() {
 
 TEST(OnnxFiles, AreReadAsWhatWasWritten) {
   const Graph graph = products();
-  const OnnxFiles files = save_onnx_files(graph, "net.data", DataPlace::kSecondFile);
+  const ModelFiles files = save_onnx_files(graph, "net.data", DataPlace::kSecondFile);
   EXPECT_LT(files.model.size(), 2000U);
   EXPECT_EQ(files.data.size(), 16384U + 4096U);
   const Graph again = load_onnx_files(files, "net");
   EXPECT_EQ(save_onnx_bytes(again), save_onnx_bytes(graph));
   EXPECT_EQ(fingerprint(again), fingerprint(graph));
-  const OnnxFiles second = save_onnx_files(again, "net.data", DataPlace::kSecondFile);
+  const ModelFiles second = save_onnx_files(again, "net.data", DataPlace::kSecondFile);
   EXPECT_EQ(second.model, files.model);
   EXPECT_EQ(second.data, files.data);
 }
 
 TEST(OnnxFiles, AreOneWhereThatIsEnough) {
-  const OnnxFiles files = save_onnx_files(products(), "net.data");
+  const ModelFiles files = save_onnx_files(products(), "net.data");
   EXPECT_EQ(files.model, save_onnx_bytes(products()));
   EXPECT_EQ(files.data, "");
 }
 
 TEST(OnnxFiles, AreToldApartFromOthers) {
-  OnnxFiles files = save_onnx_files(products(), "net.data", DataPlace::kSecondFile);
+  ModelFiles files = save_onnx_files(products(), "net.data", DataPlace::kSecondFile);
   const auto refusal = [&] {
     try {
       static_cast<void>(load_onnx_files(files, "net"));

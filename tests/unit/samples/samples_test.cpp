@@ -14,7 +14,6 @@
 #include "qtool/compare/infer.h"
 #include "qtool/compare/profile.h"
 #include "qtool/pipeline/calibrate.h"
-#include "qtool/samples/content_hash.h"
 #include "support/image_folder.h"
 #include "support/tensor_folder.h"
 #include "unit/quantize_net.h"

@@ -285,7 +285,7 @@ void add_analyze(Program& program, Session& session) {
       "analyze", "Find the tensors and weights that an INT8 model loses its accuracy by",
       {"qtool analyze model.onnx --int8 model.int8.onnx --images photos/eval --limit 50",
        "qtool analyze model.onnx --table model.table.json --images photos --report page.html"});
-  command.option("model", options->model, "ONNX model in FP32").required().placeholder("MODEL");
+  add_model(command, options->model, " in FP32").required();
   command.option("--int8", options->int8, "Quantized model of the same network")
       .placeholder("MODEL");
   command

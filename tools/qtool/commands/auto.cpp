@@ -322,7 +322,7 @@ void add_auto(Program& program, Session& session) {
       "auto", "Calibrate, quantize and compare in one go, and say what to do next",
       {"qtool auto model.onnx --images photos/calib --preprocess imagenet -o made",
        "qtool auto model.onnx --images photos/calib --compare photos/eval -o made"});
-  command.option("model", options->model, "ONNX model in FP32").required().placeholder("MODEL");
+  add_model(command, options->model, " in FP32").required();
   command.option("-o,--output-dir", options->folder, "Folder for what is made (default: this one)")
       .placeholder("DIR");
   add_target(command, options->target);

@@ -62,7 +62,7 @@ void add_bench(Program& program, Session& session) {
   Command& command =
       program.add_command("bench", "Time every step of the FP32 and the INT8 model",
                           {"qtool bench model.onnx --int8 model.int8.onnx --threads 1"});
-  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  add_model(command, options->model).required();
   command.option("--int8", options->int8, "Quantized model to compare with").placeholder("MODEL");
   command.option("--batch", options->batch, "Images per run (default: as the model says, or 1)")
       .placeholder("N")

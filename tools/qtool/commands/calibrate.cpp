@@ -191,8 +191,7 @@ void add_calibrate(Program& program, Session& session) {
       {"qtool calibrate model.onnx --images photos/calib --preprocess imagenet",
        "qtool calibrate model.onnx --inputs tensors --weight-bits 6 --range 'relu6_*=0,6' -o "
        "six.json"});
-  command.option("model", options->model, "ONNX model; --from knows it without")
-      .placeholder("MODEL");
+  add_model(command, options->model, "; --from knows it without");
   add_target(command, options->target);
   options->overrides.add_to(command, OverrideUse::kTable);
   command

@@ -12,6 +12,7 @@
 #include "program/program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
+#include "qtool/graph/model_format.h"
 #include "report/diff/array_diff_text.h"
 #include "report/diff/model_diff_text.h"
 #include "signals.h"
@@ -31,13 +32,9 @@ struct CompareCommand {
 
 void require_arrays(const std::string& path) {
   if (std::filesystem::is_directory(path) || holds_arrays(path)) return;
-  throw Error(ErrorCode::kUsage,
-              concat("'", path,
-                     "': expected .onnx, .npy, .npz, .pb, .bin, .raw or a folder of "
-                     "arrays"));
+  throw Error(ErrorCode::kUsage, concat("'", path, "': expected a model (", model_endings(),
+                                        "), .npy, .npz, .pb, .bin, .raw or a folder of arrays"));
 }
-
-bool is_model(const std::string& path) { return to_lower(path).ends_with(".onnx"); }
 
 void compare_models(const CompareCommand& options) {
   const Graph a = load_model(options.a);
@@ -55,7 +52,8 @@ void run_compare(CompareCommand& options) {
   options.run.apply();
   if (is_model(options.a) && is_model(options.b)) return compare_models(options);
   if (options.tolerance) {
-    throw Error(ErrorCode::kUsage, "--tolerance has no effect without two models (.onnx)");
+    throw Error(ErrorCode::kUsage,
+                concat("--tolerance has no effect without two models (", model_endings(), ")"));
   }
   for (const std::string& path : {options.a, options.b}) {
     require_arrays(path);

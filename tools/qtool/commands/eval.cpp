@@ -81,7 +81,7 @@ void add_eval(Program& program, Session& session) {
        "qtool eval vad.onnx --int8 vad.int8.onnx --inputs speech.wav --hop 512 --state "
        "state=stateN "
        "--decision 0.5"});
-  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  add_model(command, options->model).required();
   command.option("--int8", options->int8, "Quantized model to compare with").placeholder("MODEL");
   command
       .option("--csv", options->csv,

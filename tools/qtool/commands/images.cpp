@@ -99,7 +99,7 @@ void add_images(Program& program, Session& session) {
       {"qtool images model.onnx --images photos/calib --preprocess imagenet",
        "qtool images model.onnx --int8 model.int8.onnx --images photos/eval",
        "qtool images model.onnx --inputs tensors --method minmax --json"});
-  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  add_model(command, options->model).required();
   command
       .option("--int8", options->int8,
               "Quantized model of the network: say which images it answers worst\n"

@@ -147,7 +147,7 @@ void add_infer(Program& program, Session& session) {
        "qtool infer model.onnx --inputs tensors/two.npy",
        "qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
        "--dump '*' --dump-dir dump"});
-  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  add_model(command, options->model).required();
   command.option("--int8", options->int8, "Quantized model to compare with").placeholder("MODEL");
   command.option("--image", options->image, "Image file").placeholder("FILE");
   add_inputs_option(command, options->inputs);

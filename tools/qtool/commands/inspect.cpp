@@ -65,7 +65,7 @@ void add_inspect(Program& program, Session& session) {
   Command& command =
       program.add_command("inspect", "Show what a model consists of and what INT8 would make of it",
                           {"qtool inspect model.onnx"});
-  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  add_model(command, options->model).required();
   options->shapes.add_to(command);
   add_target(command, options->target);
   command.flag("--names", options->names,

@@ -239,7 +239,7 @@ void add_quantize(Program& program, Session& session) {
        "-o balanced.onnx",
        "qtool quantize model.onnx --faster-only --threads 2"});
   const std::vector<Company> with_table = {{"--mode", {"static"}}};
-  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  add_model(command, options->model).required();
   command
       .option("--table", options->table,
               "Calibration table (default: MODEL.table.json)\n"

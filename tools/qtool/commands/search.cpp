@@ -28,7 +28,7 @@
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/samples/content_hash.h"
+#include "qtool/samples/samples.h"
 #include "report/search.h"
 #include "signals.h"
 #include "step_display.h"
@@ -258,7 +258,7 @@ void add_search(Program& program, Session& session) {
       {"qtool search model.onnx --table model.table.json --images photos/calib --min-sqnr 30 "
        "-o overrides.json",
        "qtool quantize model.onnx --table model.table.json --overrides overrides.json"});
-  command.option("model", options->model, "ONNX model in FP32").required().placeholder("MODEL");
+  add_model(command, options->model, " in FP32").required();
   command.option("--table", options->table, "Calibration table to quantize with")
       .required()
       .placeholder("FILE");

@@ -13,6 +13,7 @@
 #include "program/program.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
+#include "qtool/graph/model_format.h"
 #include "qtool/quantize/quantize.h"
 #include "report/diff/table_text.h"
 #include "signals.h"
@@ -176,8 +177,9 @@ void add_table(Program& program, Session& session) {
   command.option("-o,--output", options->output, "File to write").placeholder("FILE");
   command
       .option("--model", options->model,
-              "ONNX model of the table\n"
-              "Its node names stand for layers, and names are checked against it.")
+              concat(model_format_names(),
+                     " model of the table\n"
+                     "Its node names stand for layers, and names are checked against it."))
       .placeholder("MODEL");
   command
       .option("--name-map", options->name_map,

@@ -11,7 +11,7 @@
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/graph/onnx.h"
+#include "qtool/graph/model_format.h"
 #include "signals.h"
 
 namespace qtool::tool {
@@ -20,7 +20,7 @@ Graph WrittenModel::load() const {
   if (files.size() == 1) return load_model(files.front());
   // The second file does not yet have the name by which the model refers to it.
   constexpr std::int64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
-  return load_onnx_files(
+  return load_model_files(
       {read_input(files[0], kMaxBytes), read_input(files[1], kMaxBytes), data_name}, name,
       interrupted);
 }
