@@ -1,6 +1,6 @@
 #include "kernels/isa.h"
 
-#include <cstddef>
+#include <array>
 #include <cstdlib>
 
 #if defined(__x86_64__)
@@ -12,29 +12,6 @@
 
 namespace qtool {
 namespace {
-
-// The features that the compiler may use in the files of an instruction set. They follow from the
-// flags these files are built with.
-bool has_avx2(const CpuFeatures& cpu) { return cpu.avx2 && cpu.fma && cpu.f16c; }
-bool has_avx512vnni(const CpuFeatures& cpu) {
-  return has_avx2(cpu) && cpu.avx512f && cpu.avx512bw && cpu.avx512dq && cpu.avx512vl &&
-         cpu.avx512vnni;
-}
-
-struct IsaRow {
-  Isa isa;
-  std::string_view name;
-  bool (*supported)(const CpuFeatures& cpu);
-};
-
-// The rows are in the order of the enum Isa.
-constexpr IsaRow kIsaRows[] = {
-    {Isa::kPortable, "portable", [](const CpuFeatures&) { return true; }},
-    {Isa::kAvx2, "avx2", has_avx2},
-    {Isa::kAvx512Vnni, "avx512vnni", has_avx512vnni},
-};
-
-const IsaRow& row_of(Isa isa) { return kIsaRows[static_cast<std::size_t>(isa)]; }
 
 #if defined(__x86_64__)
 std::uint64_t enabled_state() {
@@ -57,15 +34,18 @@ CpuFeatures read_features() {
   constexpr std::uint64_t kZmm = 0xE6;
   const bool has_ymm = (state & kYmm) == kYmm && bit(c, 28);
   const bool has_zmm = (state & kZmm) == kZmm && has_ymm;
-  features.fma = has_ymm && bit(c, 12);
-  features.f16c = has_ymm && bit(c, 29);
+  const auto add = [&](bool present, CpuFeatures feature) {
+    if (present) features |= feature;
+  };
+  add(has_ymm && bit(c, 12), cpu::kFma);
+  add(has_ymm && bit(c, 29), cpu::kF16c);
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return features;
-  features.avx2 = has_ymm && bit(b, 5);
-  features.avx512f = has_zmm && bit(b, 16);
-  features.avx512dq = has_zmm && bit(b, 17);
-  features.avx512bw = has_zmm && bit(b, 30);
-  features.avx512vl = has_zmm && bit(b, 31);
-  features.avx512vnni = has_zmm && bit(c, 11);
+  add(has_ymm && bit(b, 5), cpu::kAvx2);
+  add(has_zmm && bit(b, 16), cpu::kAvx512f);
+  add(has_zmm && bit(b, 17), cpu::kAvx512dq);
+  add(has_zmm && bit(b, 30), cpu::kAvx512bw);
+  add(has_zmm && bit(b, 31), cpu::kAvx512vl);
+  add(has_zmm && bit(c, 11), cpu::kAvx512vnni);
   return features;
 }
 #else
@@ -74,15 +54,17 @@ CpuFeatures read_features() { return {}; }
 
 }  // namespace
 
-std::string_view name_of(Isa isa) noexcept { return row_of(isa).name; }
-
-const CpuFeatures& detect_cpu() noexcept {
+CpuFeatures detect_cpu() noexcept {
   static const CpuFeatures features = read_features();
   return features;
 }
 
-bool supports(const CpuFeatures& features, Isa isa) noexcept {
-  return row_of(isa).supported(features);
+std::span<const Isa> isas() noexcept {
+  static constexpr auto kIsas = std::to_array<Isa>({
+#define QTOOL_ISA(name, features) isa::name,
+#include "kernels/isas.inc"
+  });
+  return kIsas;
 }
 
 std::string forced_kernel_from_environment() {
@@ -90,20 +72,16 @@ std::string forced_kernel_from_environment() {
   return name == nullptr ? std::string() : std::string(name);
 }
 
-Isa allowed_isa(const KernelSelection& selection) {
-  Isa best = Isa::kPortable;
+const Isa* forced_isa(const KernelSelection& selection) {
+  if (selection.name.empty()) return nullptr;
   std::string known;
-  for (const IsaRow& row : kIsaRows) {
-    const bool usable = row.supported(selection.features);
-    if (selection.name == row.name) {
-      if (usable) return row.isa;
-      throw Error(ErrorCode::kUsage, concat("kernel '", selection.name,
-                                            "' needs instructions that this processor lacks"));
-    }
-    if (usable) best = row.isa;
+  for (const Isa& row : isas()) {
     known += concat(known.empty() ? "" : ", ", row.name);
+    if (selection.name != row.name) continue;
+    if (selection.features.holds(row.needs)) return &row;
+    throw Error(ErrorCode::kUsage, concat("kernel '", selection.name,
+                                          "' needs instructions that this processor lacks"));
   }
-  if (selection.name.empty()) return best;
   throw Error(ErrorCode::kUsage,
               concat("kernel '", selection.name, "' is unknown, expected one of ", known));
 }

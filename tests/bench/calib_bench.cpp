@@ -112,7 +112,7 @@ void decide(benchmark::State& state, const MethodInfo& method) {
 
 [[maybe_unused]] const bool registered = [] {
   for (const auto& row : observe_kernels()) {
-    if (!supports(detect_cpu(), row.isa)) continue;
+    if (!detect_cpu().holds(row.needs)) continue;
     const std::string name(row.name);
     benchmark::RegisterBenchmark(("observe_accumulate/" + name).c_str(), accumulate, name)
         ->Arg(16)

@@ -46,8 +46,14 @@ using Outputs = std::vector<std::vector<float>>;
 
 enum class Order : std::uint8_t { kForward, kBackward };
 
+// The second instruction set where the processor has it, otherwise the first.
+std::string_view best_of_two() {
+  const Isa& isa = isas().size() > 1 ? isas()[1] : isas()[0];
+  return detect_cpu().holds(isa.needs) ? isa.name : isas()[0].name;
+}
+
 struct Setting {
-  Isa isa = detect_cpu().avx2 ? Isa::kAvx2 : Isa::kPortable;
+  std::string_view isa = best_of_two();
   int threads = 1;
   std::int64_t batch = kImages;
   Lowering lowering = Lowering::kInteger;
@@ -55,14 +61,14 @@ struct Setting {
 };
 
 std::string describe(const Setting& setting) {
-  return concat(name_of(setting.isa), ", ", setting.threads, " threads, ", setting.batch,
+  return concat(setting.isa, ", ", setting.threads, " threads, ", setting.batch,
                 " images at a time", setting.order == Order::kBackward ? ", the last first" : "",
                 setting.lowering == Lowering::kReference ? ", reference lowering" : "");
 }
 
 // Runs all images through the network. The outputs of the images follow each other.
 Outputs run(const Graph& graph, const Tensor& images, const Setting& setting) {
-  ::setenv("QTOOL_KERNEL", std::string(name_of(setting.isa)).c_str(), 1);
+  ::setenv("QTOOL_KERNEL", std::string(setting.isa).c_str(), 1);
   const Executor executor(graph);
   std::vector<std::int64_t> dims = images.shape().dims();
   dims[0] = setting.batch;
@@ -221,12 +227,12 @@ std::string compare(std::uint64_t seed) {
   const Graph integer = prepare(load_onnx_bytes(saved, "", "integer"));
   integer_steps += count_integer_steps(integer);
   if (width == Width::kWide && multiplies_floats(integer)) return {};
-  const Outputs expected = run(integer, images, {.isa = Isa::kPortable});
-  for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512Vnni}) {
-    if (!supports(detect_cpu(), isa)) continue;
+  const Outputs expected = run(integer, images, {.isa = isa::portable.name});
+  for (const Isa& isa : isas()) {
+    if (!detect_cpu().holds(isa.needs)) continue;
     for (const int threads : {1, 3}) {
       for (const std::int64_t batch : {std::int64_t{1}, kImages}) {
-        const Setting setting{.isa = isa, .threads = threads, .batch = batch};
+        const Setting setting{.isa = isa.name, .threads = threads, .batch = batch};
         if (!same_bits(expected, run(integer, images, setting))) {
           return concat("INT8 for ", options.target, ", ", describe(setting), ": other bits");
         }

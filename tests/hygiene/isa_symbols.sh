@@ -9,10 +9,10 @@ root=$2
 shift 2
 [ $# -gt 0 ] || { echo "no objects to check"; exit 1; }
 
-# Rows `QTOOL_KERNEL(name, isa)` of <family>.inc declare qtool::<family>_<name>.
+# Rows `QTOOL_KERNEL(name)` of <family>.inc declare qtool::<family>_<name>.
 allowed=$(for list in "$root"/src/kernels/*/*.inc; do
   family=$(basename "$list" .inc)
-  sed -n "s/^QTOOL_KERNEL(\([a-z0-9_]*\),.*/qtool::${family}_\1/p" "$list"
+  sed -n "s/^QTOOL_KERNEL(\([a-z0-9_]*\)).*/qtool::${family}_\1/p" "$list"
 done)
 
 breaches=0

@@ -49,22 +49,22 @@ template <typename Functions>
 std::vector<KernelRow<Functions>> runnable(std::span<const KernelRow<Functions>> rows) {
   std::vector<KernelRow<Functions>> usable;
   for (const KernelRow<Functions>& row : rows) {
-    if (supports(detect_cpu(), row.isa)) {
+    if (detect_cpu().holds(row.needs)) {
       usable.push_back(row);
     } else {
       std::cout << "not run here: " << row.name << '\n';
     }
   }
   EXPECT_FALSE(usable.empty());
-  EXPECT_EQ(rows.front().isa, Isa::kPortable);
+  EXPECT_EQ(rows.front().name, "portable");
   return usable;
 }
 
 /// The names of the instruction sets that this machine has. QTOOL_KERNEL may force any of them.
 inline std::vector<std::string> forcible_names() {
   std::vector<std::string> names;
-  for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512Vnni}) {
-    if (supports(detect_cpu(), isa)) names.emplace_back(name_of(isa));
+  for (const Isa& isa : isas()) {
+    if (detect_cpu().holds(isa.needs)) names.emplace_back(isa.name);
   }
   return names;
 }

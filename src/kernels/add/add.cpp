@@ -4,7 +4,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<AddFunctions> kAddRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &add_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &add_##name},
 #include "kernels/add/add.inc"
 #undef QTOOL_KERNEL
 };

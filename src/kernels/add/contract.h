@@ -23,7 +23,7 @@ struct AddFunctions {
               std::uint8_t* out, std::int64_t count);
 };
 
-#define QTOOL_KERNEL(name, isa) extern const AddFunctions add_##name;
+#define QTOOL_KERNEL(name) extern const AddFunctions add_##name;
 #include "kernels/add/add.inc"
 #undef QTOOL_KERNEL
 

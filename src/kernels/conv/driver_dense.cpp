@@ -14,7 +14,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kTileRows = 24;              // a multiple of every kernel's row tile
+constexpr std::int64_t kTileRows = 24;              // a tile of pixels has about as many rows
 constexpr std::int64_t kTableBytes = 8192;          // a block's pointer table: a part of the L1
 constexpr std::int64_t kMaxTiles = 4;               // largest number of tiles per block
 constexpr std::int64_t kProductsPerStep = 64;       // products that take about as long as a step
@@ -25,9 +25,9 @@ constexpr std::int64_t kCachedWeights = 384 << 10;  // weight bytes that stay in
 struct Schedule {
   enum class Order : std::uint8_t { kPixelsOuter, kUnitsOuter } order = Order::kPixelsOuter;
   std::int64_t pixels = 0;
-  std::int64_t tile = kTileRows;
+  std::int64_t tile = 0;
   std::int64_t tiles = 0;
-  std::int64_t block = kTileRows;  ///< largest number of pixels in one kernel call
+  std::int64_t block = 0;  ///< largest number of pixels in one kernel call
 };
 
 // The destination of the results of a run, and the values that are added to them.
@@ -40,13 +40,22 @@ struct Results {
 struct Scratch {
   const std::uint8_t** table;
   std::uint8_t* rows;
+  std::byte* kernel;
+};
+
+// The sizes of the parts of a worker's scratch memory, in bytes.
+struct ScratchBytes {
+  std::int64_t table = 0;
+  std::int64_t rows = 0;
+  std::int64_t kernel = 0;
+  [[nodiscard]] std::int64_t all() const { return table + rows + kernel; }
 };
 
 class DenseConv final : public ConvDriver {
  public:
   DenseConv(const ConvWeights& weights, ConvOutput output, const KernelSelection& selection)
       : kernel_(select_kernel(gemm_kernels(), selection)),
-        panels_(pack_panels(weights, output)),
+        panels_(pack_panels(weights, output, kernel_.functions->layout)),
         output_(std::move(output)),
         in_channels_(weights.in_channels),
         kernel_h_(weights.kernel_h),
@@ -59,11 +68,9 @@ class DenseConv final : public ConvDriver {
   [[nodiscard]] std::string_view kernel() const override { return kernel_.name; }
 
   [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& shape, int threads) const override {
-    const RowGeometry geometry = geometry_of(shape, nullptr);
-    const Schedule schedule = schedule_of(shape, threads);
-    const std::int64_t each =
-        table_bytes(schedule) + align_up(scratch_bytes(geometry, mode_of(shape), schedule.block));
-    return each * std::max(threads, 1) + padding_bytes(shape) + kAlignment;
+    const ScratchBytes each =
+        scratch_of_worker(geometry_of(shape, nullptr), schedule_of(shape, threads));
+    return each.all() * std::max(threads, 1) + padding_bytes(shape) + kAlignment;
   }
 
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
@@ -74,9 +81,8 @@ class DenseConv final : public ConvDriver {
     return choose_row_mode(shape, panels_.kind, groups_);
   }
   [[nodiscard]] std::int64_t all_taps() const { return panels_.terms * panels_.taps; }
-  [[nodiscard]] std::int64_t table_bytes(const Schedule& schedule) const {
-    return align_up(all_taps() * schedule.block * static_cast<std::int64_t>(sizeof(void*)));
-  }
+  [[nodiscard]] ScratchBytes scratch_of_worker(const RowGeometry& geometry,
+                                               const Schedule& schedule) const;
   // Bytes of the padding pixel in the workspace; it is there when only this run knows its value.
   [[nodiscard]] std::int64_t padding_bytes(const ConvShape& shape) const {
     return shape.padding ? align_up(in_channels_) : 0;
@@ -123,9 +129,23 @@ RowGeometry DenseConv::geometry_of(const ConvShape& shape, const std::uint8_t* i
   return geometry;
 }
 
+ScratchBytes DenseConv::scratch_of_worker(const RowGeometry& geometry,
+                                          const Schedule& schedule) const {
+  ScratchBytes bytes;
+  bytes.table = align_up(all_taps() * schedule.block * static_cast<std::int64_t>(sizeof(void*)));
+  bytes.rows = align_up(scratch_bytes(geometry, mode_of(geometry.shape), schedule.block));
+  if (const auto of_kernel = kernel_.functions->scratch_bytes; of_kernel != nullptr) {
+    bytes.kernel = align_up(of_kernel({schedule.block, all_taps(), panels_.row_bytes}));
+  }
+  return bytes;
+}
+
 Schedule DenseConv::schedule_of(const ConvShape& shape, int threads) const {
   Schedule schedule;
   schedule.pixels = shape.batch * shape.out_h * shape.out_w;
+  const std::int64_t rows = kernel_.functions->layout.rows;
+  const std::int64_t full_tile = ceil_div(kTileRows, rows) * rows;
+  schedule.tile = full_tile;
   schedule.tiles = ceil_div(schedule.pixels, schedule.tile);
   const auto units = static_cast<std::int64_t>(panels_.units.size());
   // All units read the copied rows, so copy them once.
@@ -142,8 +162,8 @@ Schedule DenseConv::schedule_of(const ConvShape& shape, int threads) const {
   }
   const std::int64_t pointers = all_taps() * static_cast<std::int64_t>(sizeof(void*));
   const std::int64_t tiles =
-      std::clamp(kTableBytes / (pointers * kTileRows), std::int64_t{1}, kMaxTiles);
-  schedule.block = tiles * kTileRows;
+      std::clamp(kTableBytes / (pointers * full_tile), std::int64_t{1}, kMaxTiles);
+  schedule.block = tiles * full_tile;
   return schedule;
 }
 
@@ -188,6 +208,7 @@ void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std:
     for (const PanelUnit& unit : units) {
       GemmCall call = call_of(shape, unit);
       call.row_count = count;
+      call.scratch = scratch.kernel;
       call.output = results.output + (first * shape.out_pixel_stride + unit.channel) * element;
       const std::int64_t at = first * out_channels_ + unit.channel;
       if (results.added.residual != nullptr) call.residual = results.added.residual + at;
@@ -220,9 +241,7 @@ void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* out
                     std::byte* workspace, int threads, const ConvAdded& added) const {
   RowGeometry geometry = geometry_of(shape, input);
   const Schedule schedule = schedule_of(shape, threads);
-  const std::int64_t table = table_bytes(schedule);
-  const std::int64_t each =
-      table + align_up(scratch_bytes(geometry, mode_of(shape), schedule.block));
+  const ScratchBytes each = scratch_of_worker(geometry, schedule);
   std::byte* aligned = align_up(workspace);
   if (shape.padding) {
     auto* pixel = reinterpret_cast<std::uint8_t*>(aligned);
@@ -234,9 +253,10 @@ void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* out
   const Results results{static_cast<std::byte*>(output), added};
   const std::span<const PanelUnit> units(panels_.units);
   const auto scratch_of = [&](int worker) {
-    std::byte* mine = aligned + each * worker;
+    std::byte* mine = aligned + each.all() * worker;
     return Scratch{reinterpret_cast<const std::uint8_t**>(mine),
-                   reinterpret_cast<std::uint8_t*>(mine + table)};
+                   reinterpret_cast<std::uint8_t*>(mine + each.table),
+                   mine + each.table + each.rows};
   };
   const auto end_of = [&](std::int64_t tile) {
     return std::min(schedule.pixels, tile * schedule.tile);

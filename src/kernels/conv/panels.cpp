@@ -3,27 +3,28 @@
 #include <algorithm>
 
 #include "base/round_up.h"
-#include "kernels/gemm/contract.h"
 
 namespace qtool {
 namespace {
 
 // With kernel rows as taps there is less padding: each row, not each position, is padded to whole
 // groups.
-TapKind choose_kind(const ConvWeights& weights) {
+TapKind choose_kind(const ConvWeights& weights, std::int64_t group) {
   const std::int64_t depth = weights.in_channels / weights.groups;
-  if (depth < kGemmGroup) return TapKind::kRow;
-  const std::int64_t by_pixel = weights.kernel_w * ceil_div(depth, kGemmGroup);
-  const std::int64_t by_row = ceil_div(weights.kernel_w * depth, kGemmGroup);
+  if (depth < group) return TapKind::kRow;
+  const std::int64_t by_pixel = weights.kernel_w * ceil_div(depth, group);
+  const std::int64_t by_row = ceil_div(weights.kernel_w * depth, group);
   return weights.groups == 1 && 5 * by_row <= 4 * by_pixel ? TapKind::kRow : TapKind::kPixel;
 }
 
-// Four panels per unit, but not a single panel after a full unit: 3 + 2 is faster than 4 + 1.
-std::int64_t next_panels(std::int64_t remaining) {
-  return remaining == kGemmMaxPanels + 1 ? kGemmMaxPanels - 1 : std::min(remaining, kGemmMaxPanels);
+// As many panels per unit as a kernel takes, but not a single panel after a full unit: 3 + 2 is
+// faster than 4 + 1.
+std::int64_t next_panels(std::int64_t remaining, std::int64_t most) {
+  return most > 2 && remaining == most + 1 ? most - 1 : std::min(remaining, most);
 }
 
-std::vector<PanelUnit> make_units(const ConvWeights& weights, std::int64_t panel_bytes) {
+std::vector<PanelUnit> make_units(const ConvWeights& weights, const GemmLayout& layout,
+                                  std::int64_t panel_bytes) {
   const std::int64_t per_group = weights.out_channels / weights.groups;
   std::vector<PanelUnit> units;
   std::int64_t panels_before = 0;
@@ -31,11 +32,11 @@ std::vector<PanelUnit> make_units(const ConvWeights& weights, std::int64_t panel
     for (std::int64_t channel = 0; channel < per_group;) {
       PanelUnit unit;
       unit.group = group;
-      unit.panels = next_panels(ceil_div(per_group - channel, kGemmPanel));
-      unit.channels = std::min(per_group - channel, unit.panels * kGemmPanel);
+      unit.panels = next_panels(ceil_div(per_group - channel, layout.panel), layout.max_panels);
+      unit.channels = std::min(per_group - channel, unit.panels * layout.panel);
       unit.channel = group * per_group + channel;
       unit.weights_at = panels_before * panel_bytes;
-      unit.columns_at = panels_before * kGemmPanel;
+      unit.columns_at = panels_before * layout.panel;
       units.push_back(unit);
       panels_before += unit.panels;
       channel += unit.channels;
@@ -67,17 +68,17 @@ class Source {
   TapKind kind_;
 };
 
-void pack_unit(const PackedPanels& panels, const PanelUnit& unit, std::int64_t real_bytes,
-               const Source& source, std::int8_t* packed) {
-  const std::int64_t groups = ceil_div(panels.row_bytes, kGemmGroup);
-  const std::int64_t columns = unit.panels * kGemmPanel;
+void pack_unit(const PackedPanels& panels, const PanelUnit& unit, const GemmLayout& layout,
+               std::int64_t real_bytes, const Source& source, std::int8_t* packed) {
+  const std::int64_t groups = ceil_div(panels.row_bytes, layout.group);
+  const std::int64_t columns = unit.panels * layout.panel;
   for (std::int64_t tap = 0; tap < panels.terms * panels.taps; ++tap) {
     for (std::int64_t group = 0; group < groups; ++group) {
-      const std::int64_t first = std::min(group * kGemmGroup, panels.row_bytes - kGemmGroup);
+      const std::int64_t first = std::min(group * layout.group, panels.row_bytes - layout.group);
       for (std::int64_t column = 0; column < columns; ++column) {
-        for (std::int64_t byte = 0; byte < kGemmGroup; ++byte, ++packed) {
+        for (std::int64_t byte = 0; byte < layout.group; ++byte, ++packed) {
           const std::int64_t k = first + byte;
-          const bool repeated = k < group * kGemmGroup;
+          const bool repeated = k < group * layout.group;
           const bool real = column < unit.channels && k < real_bytes && !repeated;
           *packed = real ? source.at(tap / panels.taps, tap % panels.taps, k, unit.channel + column)
                          : std::int8_t{0};
@@ -87,36 +88,56 @@ void pack_unit(const PackedPanels& panels, const PanelUnit& unit, std::int64_t r
   }
 }
 
+// What a kernel lacks in the sums of a channel because it subtracts `offset` from its inputs. Sums
+// of 32 bits wrap around, so their order does not matter.
+std::uint32_t offset_products(const PackedPanels& panels, std::int64_t real_bytes,
+                              const Source& source, std::int64_t channel, std::int32_t offset) {
+  std::int64_t sum = 0;
+  for (std::int64_t tap = 0; tap < panels.terms * panels.taps; ++tap) {
+    for (std::int64_t k = 0; k < real_bytes; ++k) {
+      sum += source.at(tap / panels.taps, tap % panels.taps, k, channel);
+    }
+  }
+  return static_cast<std::uint32_t>(sum * offset);
+}
+
 }  // namespace
 
-PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output) {
+PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output,
+                         const GemmLayout& layout) {
   const FoldedWeights folded = fold_weights(weights);
   const std::int64_t depth = weights.in_channels / weights.groups;
   PackedPanels panels;
-  panels.kind = choose_kind(weights);
+  panels.kind = choose_kind(weights, layout.group);
   const bool by_row = panels.kind == TapKind::kRow;
   const std::int64_t real_bytes = by_row ? weights.kernel_w * depth : depth;
   panels.taps = by_row ? weights.kernel_h : weights.kernel_h * weights.kernel_w;
   panels.terms = folded.terms;
-  panels.row_bytes = std::max(real_bytes, kGemmGroup);
-  const std::int64_t panel_bytes =
-      panels.terms * panels.taps * ceil_div(panels.row_bytes, kGemmGroup) * kGemmGroup * kGemmPanel;
-  panels.units = make_units(weights, panel_bytes);
+  panels.row_bytes = std::max(real_bytes, layout.group);
+  const std::int64_t panel_bytes = panels.terms * panels.taps *
+                                   ceil_div(panels.row_bytes, layout.group) * layout.group *
+                                   layout.panel;
+  panels.units = make_units(weights, layout, panel_bytes);
   const std::int64_t all_panels =
-      panels.units.back().columns_at / kGemmPanel + panels.units.back().panels;
+      panels.units.back().columns_at / layout.panel + panels.units.back().panels;
   panels.weights = Tensor(DType::kInt8, {all_panels * panel_bytes});
-  const auto columns = static_cast<std::size_t>(all_panels * kGemmPanel);
+  const auto columns = static_cast<std::size_t>(all_panels * layout.panel);
   panels.bias.resize(columns);
   panels.multiplier.resize(columns);
   if (output.type == OutputType::kFloat32) panels.addend.resize(columns);
   const Source source(weights, folded, panels.kind);
   for (const PanelUnit& unit : panels.units) {
-    pack_unit(panels, unit, real_bytes, source,
+    pack_unit(panels, unit, layout, real_bytes, source,
               panels.weights.values<std::int8_t>().data() + unit.weights_at);
     for (std::int64_t c = 0; c < unit.channels; ++c) {
       const auto to = static_cast<std::size_t>(unit.columns_at + c);
       const auto from = static_cast<std::size_t>(unit.channel + c);
       panels.bias[to] = folded.bias[from];
+      if (layout.input_offset != 0) {
+        panels.bias[to] = static_cast<std::int32_t>(
+            static_cast<std::uint32_t>(folded.bias[from]) +
+            offset_products(panels, real_bytes, source, unit.channel + c, layout.input_offset));
+      }
       panels.multiplier[to] = output.multiplier[from];
       if (!panels.addend.empty()) panels.addend[to] = output.addend[from];
     }

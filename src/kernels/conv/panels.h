@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/conv/driver.h"
+#include "kernels/gemm/contract.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -14,7 +15,7 @@ enum class TapKind : std::uint8_t {
   kRow,    ///< one kernel row, for few channels; a row has the channels of all its positions
 };
 
-/// Up to four panels of one group's output channels: the weights of one kernel call.
+/// Some panels of one group's output channels: the weights of one kernel call.
 struct PanelUnit {
   std::int64_t group = 0;
   std::int64_t channel = 0;  ///< first output channel
@@ -29,7 +30,7 @@ struct PackedPanels {
   TapKind kind = TapKind::kPixel;
   std::int64_t taps = 1;  ///< kernel positions or rows of one term
   std::int64_t terms = 1;
-  std::int64_t row_bytes = 4;    ///< bytes per tap, at least 4
+  std::int64_t row_bytes = 4;    ///< bytes per tap, at least a group
   std::vector<PanelUnit> units;  ///< ordered by group
   Tensor weights;
   std::vector<std::int32_t> bias;
@@ -37,6 +38,8 @@ struct PackedPanels {
   std::vector<float> addend;  ///< empty for u8 output
 };
 
-PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output);
+/// Packs weights as a kernel of this layout wants them.
+PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output,
+                         const GemmLayout& layout);
 
 }  // namespace qtool

@@ -159,7 +159,7 @@ std::int64_t scratch_bytes(const RowGeometry& geometry, RowMode mode, std::int64
     case RowMode::kStrip: {
       const std::int64_t most =
           std::min(geometry.shape.out_h, ceil_div(pixels - 1, geometry.shape.out_w) + 1);
-      // A row of fewer than 4 bytes is read as 4 bytes.
+      // A row of fewer bytes than a group is read as a group.
       return strip_rows(geometry, most) * strip_columns(geometry) * geometry.in_channels +
              geometry.row_bytes;
     }

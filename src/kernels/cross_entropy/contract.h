@@ -35,7 +35,7 @@ struct CrossEntropyFunctions {
 inline constexpr std::int64_t kCrossEntropyMax = std::int64_t{1} << 40;
 inline constexpr std::int64_t kCrossEntropyScratch = 10;
 
-#define QTOOL_KERNEL(name, isa) extern const CrossEntropyFunctions cross_entropy_##name;
+#define QTOOL_KERNEL(name) extern const CrossEntropyFunctions cross_entropy_##name;
 #include "kernels/cross_entropy/cross_entropy.inc"
 #undef QTOOL_KERNEL
 

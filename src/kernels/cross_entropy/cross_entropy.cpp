@@ -4,7 +4,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<CrossEntropyFunctions> kCrossEntropyRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &cross_entropy_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &cross_entropy_##name},
 #include "kernels/cross_entropy/cross_entropy.inc"
 #undef QTOOL_KERNEL
 };

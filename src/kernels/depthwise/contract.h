@@ -70,7 +70,7 @@ struct DepthwiseFunctions {
   std::int64_t rows;  ///< output rows that are cheapest to compute together
 };
 
-#define QTOOL_KERNEL(name, isa) extern const DepthwiseFunctions depthwise_##name;
+#define QTOOL_KERNEL(name) extern const DepthwiseFunctions depthwise_##name;
 #include "kernels/depthwise/depthwise.inc"
 #undef QTOOL_KERNEL
 

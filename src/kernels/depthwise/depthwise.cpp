@@ -4,7 +4,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<DepthwiseFunctions> kDepthwiseRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &depthwise_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &depthwise_##name},
 #include "kernels/depthwise/depthwise.inc"
 #undef QTOOL_KERNEL
 };

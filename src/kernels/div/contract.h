@@ -16,7 +16,7 @@ struct DivFunctions {
               std::uint8_t* out, std::int64_t count);
 };
 
-#define QTOOL_KERNEL(name, isa) extern const DivFunctions div_##name;
+#define QTOOL_KERNEL(name) extern const DivFunctions div_##name;
 #include "kernels/div/div.inc"
 #undef QTOOL_KERNEL
 

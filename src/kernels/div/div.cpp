@@ -4,7 +4,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<DivFunctions> kDivRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &div_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &div_##name},
 #include "kernels/div/div.inc"
 #undef QTOOL_KERNEL
 };

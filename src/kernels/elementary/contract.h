@@ -17,7 +17,7 @@ struct ElementaryFunctions {
   ElementaryFunction tanh;
 };
 
-#define QTOOL_KERNEL(name, isa) extern const ElementaryFunctions elementary_##name;
+#define QTOOL_KERNEL(name) extern const ElementaryFunctions elementary_##name;
 #include "kernels/elementary/elementary.inc"
 #undef QTOOL_KERNEL
 

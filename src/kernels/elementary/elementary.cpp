@@ -4,7 +4,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<ElementaryFunctions> kElementaryRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &elementary_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &elementary_##name},
 #include "kernels/elementary/elementary.inc"
 #undef QTOOL_KERNEL
 };

@@ -9,10 +9,13 @@ namespace {
 // vpmaddubsw saturates, so both factors are widened to 16 bits and multiplied with vpmaddwd. Each
 // 32-bit lane then holds two of the four products of a group; the halves are added at the end.
 constexpr unsigned kTile = 3;
+constexpr GemmLayout kLayout{.rows = kTile};
+constexpr std::int64_t kPanel = kLayout.panel;
+constexpr std::int64_t kGroup = kLayout.group;
 constexpr unsigned kParts = 4;  // registers per panel, with four channels each
 
 struct Sums {
-  alignas(32) std::int32_t value[kTile][kGemmPanel];
+  alignas(32) std::int32_t value[kTile][kPanel];
 };
 
 template <unsigned kRows>
@@ -20,9 +23,9 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, std::int64_t row, 
                                         Sums& sums) {
   __m256i acc[kRows * kParts];
   unroll<kRows * kParts>([&](auto i) QTOOL_INLINE { acc[i] = _mm256_setzero_si256(); });
-  const std::int8_t* weights = call.weights + panel * kGemmPanel * kGemmGroup;
-  const std::int64_t step = call.panels * kGemmPanel * kGemmGroup;
-  const std::int64_t last = call.row_bytes - kGemmGroup;
+  const std::int8_t* weights = call.weights + panel * kPanel * kGroup;
+  const std::int64_t step = call.panels * kPanel * kGroup;
+  const std::int64_t last = call.row_bytes - kGroup;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     const std::uint8_t* rows[kRows];
     if (call.source == RowSource::kStrided) {
@@ -50,7 +53,7 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, std::int64_t row, 
       });
       weights += step;
       if (k == last) break;
-      k = k + kGemmGroup < last ? k + kGemmGroup : last;
+      k = k + kGroup < last ? k + kGroup : last;
     }
   }
   unroll<kRows * 2>([&](auto i) QTOOL_INLINE {
@@ -73,13 +76,13 @@ struct Columns {
 Columns columns_of(const GemmCall& call, std::int64_t panel) {
   Columns columns;
   for (unsigned half = 0; half < 2; ++half) {
-    const std::int64_t at = panel * kGemmPanel + 8 * half;
+    const std::int64_t at = panel * kPanel + 8 * half;
     columns.bias[half] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(call.bias + at));
     columns.multiplier[half] = _mm256_loadu_ps(call.multiplier + at);
   }
   columns.range = byte_range(call.zero_point, call.low, call.high);
-  const std::int64_t left = call.channels - panel * kGemmPanel;
-  columns.channels = left < kGemmPanel ? left : kGemmPanel;
+  const std::int64_t left = call.channels - panel * kPanel;
+  columns.channels = left < kPanel ? left : kPanel;
   return columns;
 }
 
@@ -97,7 +100,7 @@ struct Addends {
 Addends addends_of(const GemmCall& call, const Columns& columns, std::int64_t row,
                    std::int64_t panel) {
   const __m128i bytes =
-      load_bytes(call.residual + row * call.residual_stride + panel * kGemmPanel, columns.channels);
+      load_bytes(call.residual + row * call.residual_stride + panel * kPanel, columns.channels);
   const __m256i zero = _mm256_set1_epi32(call.residual_zero);
   const __m256 multiplier = _mm256_set1_ps(call.residual_multiplier);
   const auto real = [&](__m128i eight) {
@@ -109,7 +112,7 @@ Addends addends_of(const GemmCall& call, const Columns& columns, std::int64_t ro
 
 void store_floats(const float* addend, const Columns& columns, const std::int32_t* sums,
                   float* out) {
-  alignas(32) float part[kGemmPanel];
+  alignas(32) float part[kPanel];
   for (unsigned half = 0; half < 2; ++half) {
     const __m256 real =
         _mm256_add_ps(scaled(sums, columns, half), _mm256_loadu_ps(addend + 8 * half));
@@ -119,7 +122,7 @@ void store_floats(const float* addend, const Columns& columns, const std::int32_
 }
 
 void store_sums(const Columns& columns, const std::int32_t* sums, std::int32_t* out) {
-  alignas(32) std::int32_t part[kGemmPanel];
+  alignas(32) std::int32_t part[kPanel];
   for (unsigned half = 0; half < 2; ++half) {
     const __m256i sum = _mm256_load_si256(reinterpret_cast<const __m256i*>(sums + 8 * half));
     _mm256_store_si256(reinterpret_cast<__m256i*>(part + 8 * half),
@@ -133,14 +136,14 @@ void run_rows(const GemmCall& call, const Columns& columns, std::int64_t row, st
   Sums sums;
   run_tile<kRows>(call, row, panel, sums);
   for (unsigned m = 0; m < kRows; ++m) {
-    const std::int64_t at = (row + m) * call.output_stride + panel * kGemmPanel;
+    const std::int64_t at = (row + m) * call.output_stride + panel * kPanel;
     if (call.output_type == OutputType::kFloat32) {
       auto* out = static_cast<float*>(call.output) + at;
       if (call.onto == nullptr) {
-        store_floats(call.addend + panel * kGemmPanel, columns, sums.value[m], out);
+        store_floats(call.addend + panel * kPanel, columns, sums.value[m], out);
       } else {
-        const float* base = call.onto + (row + m) * call.onto_stride + panel * kGemmPanel;
-        alignas(32) float part[kGemmPanel] = {};  // a copy: no read beyond the last channel
+        const float* base = call.onto + (row + m) * call.onto_stride + panel * kPanel;
+        alignas(32) float part[kPanel] = {};  // a copy: no read beyond the last channel
         for (std::int64_t c = 0; c < columns.channels; ++c) part[c] = base[c];
         store_floats(part, columns, sums.value[m], out);
       }
@@ -171,6 +174,6 @@ void run(const GemmCall& call) {
 
 }  // namespace
 
-constexpr GemmFunctions gemm_avx2 = {run};
+constexpr GemmFunctions gemm_avx2 = {run, kLayout};
 
 }  // namespace qtool

@@ -6,6 +6,8 @@
 namespace qtool {
 namespace {
 
+constexpr GemmLayout kLayout{.rows = 24};  // the tiles below divide 24 rows
+
 // The rows of a tile, for 1 to 4 panels. Each row and panel takes one accumulator. The accumulators
 // must fit into the 32 registers beside the weights, and at least ten are needed to cover the
 // latency of vpdpbusd.
@@ -13,7 +15,7 @@ constexpr unsigned kRows[] = {0, 12, 12, 8, 6};
 
 // The epilogue's parameters for the output channels.
 struct Columns {
-  __m512 multiplier[kGemmMaxPanels];
+  __m512 multiplier[kLayout.max_panels];
   ByteRange range;
   __mmask64 mask;
   Products products;  // whether a product can exceed int32: it cannot if multipliers are below 1
@@ -204,6 +206,6 @@ void run(const GemmCall& call) {
 
 }  // namespace
 
-constexpr GemmFunctions gemm_avx512vnni = {run};
+constexpr GemmFunctions gemm_avx512vnni = {run, kLayout};
 
 }  // namespace qtool

@@ -1,17 +1,23 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/output_type.h"
 
 namespace qtool {
 
-/// The number of output channels in a panel. Weights are packed panel by panel.
-inline constexpr std::int64_t kGemmPanel = 16;
-/// The number of consecutive bytes of a row whose products with the weights are summed in one step.
-inline constexpr std::int64_t kGemmGroup = 4;
-/// The largest number of panels in one call.
-inline constexpr std::int64_t kGemmMaxPanels = 4;
+/// How a kernel wants its operands. Weights are packed panel by panel.
+struct GemmLayout {
+  std::int64_t panel = 16;      ///< output channels of a panel
+  std::int64_t group = 4;       ///< bytes of a row whose products are summed in one step
+  std::int64_t max_panels = 4;  ///< largest number of panels in one call
+  std::int64_t rows = 1;        ///< rows that are computed together
+  /// The kernel subtracts this from every byte of a row before it multiplies. 128 suits kernels
+  /// whose instructions multiply signed bytes. Whoever packs the weights adds input_offset times
+  /// their sum to the bias.
+  std::int32_t input_offset = 0;
+};
 
 /// How a kernel computes the address of an input row.
 enum class RowSource : std::uint8_t {
@@ -19,9 +25,11 @@ enum class RowSource : std::uint8_t {
   kStrided,   ///< base + row * row_stride, one tap
 };
 
-/// A product of u8 rows with the s8 weights of up to 64 output channels, and its epilogue.
+/// A product of u8 rows with the s8 weights of up to `max_panels` panels, and its epilogue. The
+/// lengths in brackets, and `panel` and `group`, are those of the kernel's GemmLayout.
 ///
-/// acc[m][c] = bias[c] + sum over tap, k of row(tap, m)[k] * weight(tap, k, c), in int32;
+/// acc[m][c] = bias[c] + sum over tap, k of (row(tap, m)[k] - input_offset) * weight(tap, k, c),
+/// in int32, where sums may wrap around on the way;
 /// u8: out[m][c] = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high), ties to even;
 /// u8 with a residual r: as u8, but the value in rint() is float(acc) * multiplier[c] +
 /// float(r[m][c] - residual_zero) * residual_multiplier, and both products are rounded to float
@@ -31,8 +39,9 @@ enum class RowSource : std::uint8_t {
 /// i32: out[m][c] = acc[m][c].
 ///
 /// A kernel reads exactly `row_bytes` bytes of each row: the bytes of group g begin at
-/// min(4 g, row_bytes - 4), so the last group may repeat bytes of the one before, and the packed
-/// weights are zero there. Weights: [tap][group][panel][channel of the panel][byte of the group].
+/// min(group g, row_bytes - group), so the last group may repeat bytes of the one before, and the
+/// packed weights are zero there. Weights: [tap][group][panel][channel of the panel][byte of the
+/// group].
 struct GemmCall {
   RowSource source = RowSource::kPointers;
   const std::uint8_t* const* rows = nullptr;
@@ -43,14 +52,14 @@ struct GemmCall {
 
   std::int64_t row_count = 0;
   std::int64_t taps = 1;
-  std::int64_t row_bytes = kGemmGroup;  ///< bytes that one tap reads of a row, at least 4
+  std::int64_t row_bytes = 4;  ///< bytes that one tap reads of a row, at least a group
 
   const std::int8_t* weights = nullptr;
-  std::int64_t panels = 1;             ///< 1 to 4
-  std::int64_t channels = 1;           ///< more than 16 (panels - 1), at most 16 panels
-  const std::int32_t* bias = nullptr;  ///< [16 panels]
-  const float* multiplier = nullptr;   ///< [16 panels]
-  const float* addend = nullptr;       ///< [16 panels], float output only
+  std::int64_t panels = 1;             ///< 1 to max_panels
+  std::int64_t channels = 1;           ///< more than fit panels - 1, at most what fits `panels`
+  const std::int32_t* bias = nullptr;  ///< [panels][panel]
+  const float* multiplier = nullptr;   ///< [panels][panel]
+  const float* addend = nullptr;       ///< [panels][panel], float output only
 
   OutputType output_type = OutputType::kUInt8;
   void* output = nullptr;
@@ -66,13 +75,25 @@ struct GemmCall {
 
   const float* onto = nullptr;   ///< null: `addend` is added; float output only
   std::int64_t onto_stride = 0;  ///< elements between rows
+
+  std::byte* scratch = nullptr;  ///< aligned to 64 bytes; as many as scratch_bytes() says
+};
+
+/// The largest extents of the calls that use the same scratch memory.
+struct GemmSize {
+  std::int64_t row_count = 0;
+  std::int64_t taps = 1;
+  std::int64_t row_bytes = 4;
 };
 
 struct GemmFunctions {
   void (*run)(const GemmCall& call);
+  GemmLayout layout{};
+  /// Bytes of scratch memory that a call of this size needs; null: none.
+  std::int64_t (*scratch_bytes)(const GemmSize& size) = nullptr;
 };
 
-#define QTOOL_KERNEL(name, isa) extern const GemmFunctions gemm_##name;
+#define QTOOL_KERNEL(name) extern const GemmFunctions gemm_##name;
 #include "kernels/gemm/gemm.inc"
 #undef QTOOL_KERNEL
 

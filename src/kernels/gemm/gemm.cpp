@@ -4,7 +4,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<GemmFunctions> kGemmRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &gemm_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &gemm_##name},
 #include "kernels/gemm/gemm.inc"
 #undef QTOOL_KERNEL
 };

@@ -10,7 +10,8 @@ namespace qtool {
 /// Every kernel of the family that this build contains.
 std::span<const KernelRow<GemmFunctions>> gemm_kernels() noexcept;
 
-/// The specification: naive code that is never selected as a kernel.
-void reference_gemm(const GemmCall& call);
+/// The specification: naive code that is never selected as a kernel. `layout` says how the operands
+/// of `call` are laid out.
+void reference_gemm(const GemmCall& call, const GemmLayout& layout);
 
 }  // namespace qtool

@@ -8,24 +8,28 @@
 namespace qtool {
 namespace {
 
+constexpr GemmLayout kLayout;
+constexpr std::int64_t kPanel = kLayout.panel;
+constexpr std::int64_t kGroup = kLayout.group;
+
 struct Accumulators {
-  std::int32_t value[kGemmPanel];
+  std::int32_t value[kPanel];
 };
 
 void multiply(const GemmCall& call, std::int64_t row, std::int64_t panel, Accumulators& acc) {
-  const std::int64_t groups = ceil_div(call.row_bytes, kGemmGroup);
-  const std::int64_t step = call.panels * kGemmPanel * kGemmGroup;
-  const std::int8_t* weights = call.weights + panel * kGemmPanel * kGemmGroup;
+  const std::int64_t groups = ceil_div(call.row_bytes, kGroup);
+  const std::int64_t step = call.panels * kPanel * kGroup;
+  const std::int8_t* weights = call.weights + panel * kPanel * kGroup;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     const std::uint8_t* input = call.source == RowSource::kStrided
                                     ? call.base + row * call.row_stride
                                     : call.rows[tap * call.row_pitch + row] + call.row_offset;
     for (std::int64_t group = 0; group < groups; ++group, weights += step) {
-      const std::uint8_t* bytes = input + std::min(group * kGemmGroup, call.row_bytes - kGemmGroup);
-      for (std::int64_t c = 0; c < kGemmPanel; ++c) {
+      const std::uint8_t* bytes = input + std::min(group * kGroup, call.row_bytes - kGroup);
+      for (std::int64_t c = 0; c < kPanel; ++c) {
         std::int32_t dot = 0;
-        for (std::int64_t b = 0; b < kGemmGroup; ++b) {
-          dot += std::int32_t{bytes[b]} * weights[c * kGemmGroup + b];
+        for (std::int64_t b = 0; b < kGroup; ++b) {
+          dot += std::int32_t{bytes[b]} * weights[c * kGroup + b];
         }
         acc.value[c] += dot;
       }
@@ -35,8 +39,8 @@ void multiply(const GemmCall& call, std::int64_t row, std::int64_t panel, Accumu
 
 void store_panel(const GemmCall& call, std::int64_t row, std::int64_t panel,
                  const Accumulators& acc) {
-  const std::int64_t first = panel * kGemmPanel;
-  const std::int64_t count = std::min(kGemmPanel, call.channels - first);
+  const std::int64_t first = panel * kPanel;
+  const std::int64_t count = std::min(kPanel, call.channels - first);
   const std::int64_t at = row * call.output_stride + first;
   for (std::int64_t c = 0; c < count; ++c) {
     const std::int32_t sum = acc.value[c] + call.bias[first + c];
@@ -73,6 +77,6 @@ void run_gemm(const GemmCall& call) {
 
 }  // namespace
 
-constexpr GemmFunctions gemm_portable = {run_gemm};
+constexpr GemmFunctions gemm_portable = {run_gemm, kLayout};
 
 }  // namespace qtool

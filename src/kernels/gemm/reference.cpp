@@ -13,17 +13,19 @@ const std::uint8_t* tap_row(const GemmCall& call, std::int64_t tap, std::int64_t
   return call.rows[tap * call.row_pitch + row] + call.row_offset;
 }
 
-std::int32_t gemm_sum(const GemmCall& call, std::int64_t row, std::int64_t channel) {
-  const std::int64_t groups = ceil_div(call.row_bytes, kGemmGroup);
+std::int32_t gemm_sum(const GemmCall& call, const GemmLayout& layout, std::int64_t row,
+                      std::int64_t channel) {
+  const std::int64_t groups = ceil_div(call.row_bytes, layout.group);
   std::int64_t sum = call.bias[channel];
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
+    const std::uint8_t* bytes = tap_row(call, tap, row);
     for (std::int64_t group = 0; group < groups; ++group) {
-      const std::int64_t first = std::min(group * kGemmGroup, call.row_bytes - kGemmGroup);
+      const std::int64_t first = std::min(group * layout.group, call.row_bytes - layout.group);
       const std::int64_t panel_row =
-          ((tap * groups + group) * call.panels + channel / kGemmPanel) * kGemmPanel;
-      for (std::int64_t byte = 0; byte < kGemmGroup; ++byte) {
-        const std::int64_t at = (panel_row + channel % kGemmPanel) * kGemmGroup + byte;
-        sum += std::int64_t{tap_row(call, tap, row)[first + byte]} * call.weights[at];
+          ((tap * groups + group) * call.panels + channel / layout.panel) * layout.panel;
+      for (std::int64_t byte = 0; byte < layout.group; ++byte) {
+        const std::int64_t at = (panel_row + channel % layout.panel) * layout.group + byte;
+        sum += std::int64_t{bytes[first + byte] - layout.input_offset} * call.weights[at];
       }
     }
   }
@@ -32,11 +34,11 @@ std::int32_t gemm_sum(const GemmCall& call, std::int64_t row, std::int64_t chann
 
 }  // namespace
 
-void reference_gemm(const GemmCall& call) {
+void reference_gemm(const GemmCall& call, const GemmLayout& layout) {
   for (std::int64_t row = 0; row < call.row_count; ++row) {
     for (std::int64_t channel = 0; channel < call.channels; ++channel) {
       const std::int64_t at = row * call.output_stride + channel;
-      const std::int32_t sum = gemm_sum(call, row, channel);
+      const std::int32_t sum = gemm_sum(call, layout, row, channel);
       if (call.output_type == OutputType::kInt32) {
         static_cast<std::int32_t*>(call.output)[at] = sum;
         continue;

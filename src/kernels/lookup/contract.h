@@ -10,7 +10,7 @@ struct LookupFunctions {
               std::int64_t count);
 };
 
-#define QTOOL_KERNEL(name, isa) extern const LookupFunctions lookup_##name;
+#define QTOOL_KERNEL(name) extern const LookupFunctions lookup_##name;
 #include "kernels/lookup/lookup.inc"
 #undef QTOOL_KERNEL
 

@@ -6,7 +6,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<LookupFunctions> kLookupRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &lookup_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &lookup_##name},
 #include "kernels/lookup/lookup.inc"
 #undef QTOOL_KERNEL
 };

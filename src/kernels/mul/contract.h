@@ -21,7 +21,7 @@ struct MulFunctions {
               std::uint8_t* out, std::int64_t count);
 };
 
-#define QTOOL_KERNEL(name, isa) extern const MulFunctions mul_##name;
+#define QTOOL_KERNEL(name) extern const MulFunctions mul_##name;
 #include "kernels/mul/mul.inc"
 #undef QTOOL_KERNEL
 

@@ -4,7 +4,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<MulFunctions> kMulRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &mul_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &mul_##name},
 #include "kernels/mul/mul.inc"
 #undef QTOOL_KERNEL
 };

@@ -60,7 +60,7 @@ struct ObserveFunctions {
 /// the cells are valid.
 inline constexpr std::int64_t kCellSlack = 16;
 
-#define QTOOL_KERNEL(name, isa) extern const ObserveFunctions observe_##name;
+#define QTOOL_KERNEL(name) extern const ObserveFunctions observe_##name;
 #include "kernels/observe/observe.inc"
 #undef QTOOL_KERNEL
 

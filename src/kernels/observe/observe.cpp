@@ -8,7 +8,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<ObserveFunctions> kObserveRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &observe_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &observe_##name},
 #include "kernels/observe/observe.inc"
 #undef QTOOL_KERNEL
 };

@@ -29,7 +29,7 @@ struct PoolFunctions {
   void (*average)(const PoolCall& call);
 };
 
-#define QTOOL_KERNEL(name, isa) extern const PoolFunctions pool_##name;
+#define QTOOL_KERNEL(name) extern const PoolFunctions pool_##name;
 #include "kernels/pool/pool.inc"
 #undef QTOOL_KERNEL
 

@@ -12,7 +12,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<PoolFunctions> kPoolRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &pool_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &pool_##name},
 #include "kernels/pool/pool.inc"
 #undef QTOOL_KERNEL
 };

@@ -42,7 +42,7 @@ struct QuantizeFunctions {
                         const float* in, std::uint8_t* high, std::uint8_t* low, std::int64_t count);
 };
 
-#define QTOOL_KERNEL(name, isa) extern const QuantizeFunctions quantize_##name;
+#define QTOOL_KERNEL(name) extern const QuantizeFunctions quantize_##name;
 #include "kernels/quantize/quantize.inc"
 #undef QTOOL_KERNEL
 

@@ -4,7 +4,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<QuantizeFunctions> kQuantizeRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &quantize_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &quantize_##name},
 #include "kernels/quantize/quantize.inc"
 #undef QTOOL_KERNEL
 };

@@ -16,7 +16,7 @@ struct SquareFunctions {
               std::uint8_t* out, std::int64_t count);
 };
 
-#define QTOOL_KERNEL(name, isa) extern const SquareFunctions square_##name;
+#define QTOOL_KERNEL(name) extern const SquareFunctions square_##name;
 #include "kernels/square/square.inc"
 #undef QTOOL_KERNEL
 

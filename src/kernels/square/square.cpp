@@ -4,7 +4,7 @@ namespace qtool {
 namespace {
 
 constexpr KernelRow<SquareFunctions> kSquareRows[] = {
-#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &square_##name},
+#define QTOOL_KERNEL(name) {#name, isa::name.needs, &square_##name},
 #include "kernels/square/square.inc"
 #undef QTOOL_KERNEL
 };

@@ -2,34 +2,63 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/isa.h"
+#include "kernels/lookup/lookup.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
 namespace {
 
-CpuFeatures everything() { return {true, true, true, true, true, true, true, true}; }
+CpuFeatures everything() {
+  CpuFeatures all;
+  for (const Isa& isa : isas()) all |= isa.needs;
+  return all;
+}
+
+std::string_view chosen(const KernelSelection& selection) {
+  return select_kernel(gemm_kernels(), selection).name;
+}
 
 TEST(KernelSelection, TakesTheBestThatTheFeaturesAllow) {
-  EXPECT_EQ(allowed_isa({CpuFeatures{}, ""}), Isa::kPortable);
-  EXPECT_EQ(allowed_isa({everything(), ""}), Isa::kAvx512Vnni);
-  CpuFeatures without_vnni = everything();
-  without_vnni.avx512vnni = false;
-  EXPECT_EQ(allowed_isa({without_vnni, ""}), Isa::kAvx2);
-  EXPECT_EQ(select_kernel(gemm_kernels(), {CpuFeatures{}, ""}).name, "portable");
+  EXPECT_EQ(chosen({CpuFeatures(), ""}), "portable");
+  EXPECT_EQ(chosen({everything(), ""}), isas().back().name);
 }
 
 TEST(KernelSelection, ObeysAForcedName) {
-  EXPECT_EQ(allowed_isa({everything(), "avx2"}), Isa::kAvx2);
-  EXPECT_EQ(allowed_isa({everything(), "portable"}), Isa::kPortable);
+  for (const Isa& isa : isas()) EXPECT_EQ(chosen({everything(), std::string(isa.name)}), isa.name);
 }
 
 TEST(KernelSelection, RefusesNamesThatAreUnknownOrUnsupported) {
-  EXPECT_THROW(allowed_isa({everything(), "sse9"}), Error);
-  EXPECT_THROW(allowed_isa({CpuFeatures{}, "avx2"}), Error);
-  CpuFeatures without_fma = everything();
-  without_fma.fma = false;
-  EXPECT_THROW(allowed_isa({without_fma, "avx2"}), Error);
+  EXPECT_THROW(forced_isa({everything(), "sse9"}), Error);
+  for (const Isa& isa : isas()) {
+    const std::string name(isa.name);
+    EXPECT_NO_THROW(forced_isa({isa.needs, name}));
+    if (isa.needs == CpuFeatures()) continue;
+    EXPECT_THROW(forced_isa({CpuFeatures(), name}), Error);
+  }
 }
+
+TEST(InstructionSets, AreDistinctAndTheFirstNeedsNothing) {
+  EXPECT_EQ(isas().front().name, "portable");
+  EXPECT_EQ(isas().front().needs, CpuFeatures());
+  for (std::size_t i = 1; i < isas().size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_NE(isas()[i].name, isas()[j].name);
+      EXPECT_NE(isas()[i].needs, isas()[j].needs);
+    }
+  }
+}
+
+#if defined(__x86_64__)
+TEST(KernelSelection, AsksForEveryFeatureOfTheSet) {
+  EXPECT_EQ(chosen({everything().without(cpu::kAvx512vnni), ""}), "avx2");
+  EXPECT_EQ(chosen({everything().without(cpu::kFma), ""}), "portable");
+  EXPECT_THROW(forced_isa({everything().without(cpu::kFma), "avx2"}), Error);
+}
+
+TEST(KernelSelection, TakesAKernelThatNeedsLessWhereTheNamedSetHasNone) {
+  EXPECT_EQ(select_kernel(lookup_kernels(), {everything(), "avx2"}).name, "portable");
+}
+#endif
 
 }  // namespace
 }  // namespace qtool

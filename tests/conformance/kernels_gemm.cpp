@@ -1,0 +1,146 @@
+// Kernels of the family gemm equal their specification bit for bit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/round_up.h"
+#include "base/text.h"
+#include "kernels/gemm/gemm.h"
+#include "support/guarded_buffer.h"
+#include "support/kernel_cases.h"
+
+namespace qtool::tests {
+namespace {
+
+struct GemmOperands {
+  GemmCall call;
+  std::vector<std::int8_t> weights;
+  std::vector<std::int32_t> bias;
+  std::vector<float> multiplier;
+  std::vector<float> addend;
+};
+
+// Weights in the order of `layout`. The last group may repeat bytes of the one before; its weights
+// for them are zero.
+std::vector<std::int8_t> draw_weights(std::mt19937& random, Spread spread, const GemmCall& call,
+                                      const GemmLayout& layout) {
+  const std::int64_t groups = ceil_div(call.row_bytes, layout.group);
+  const std::int64_t columns = call.panels * layout.panel;
+  std::vector<std::int8_t> weights(
+      static_cast<std::size_t>(call.taps * groups * columns * layout.group));
+  randomize(random, spread, weights.data(), weights.size());
+  const std::int64_t repeated = groups * layout.group - call.row_bytes;
+  for (std::int64_t tap = 0; tap < call.taps; ++tap) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const std::int64_t at = ((tap * groups + groups - 1) * columns + column) * layout.group;
+      std::fill_n(weights.begin() + at, repeated, std::int8_t{0});
+    }
+  }
+  return weights;
+}
+
+GemmOperands draw(std::mt19937& random, Spread spread, const GemmLayout& layout) {
+  GemmOperands drawn;
+  GemmCall& call = drawn.call;
+  call.source = pick(random, 0, 1) == 0 ? RowSource::kPointers : RowSource::kStrided;
+  call.row_count = pick(random, 1, 2 * layout.rows + 5);
+  call.taps = call.source == RowSource::kStrided ? 1 : pick(random, 1, 4);
+  call.row_bytes = pick(random, layout.group, 12 * layout.group);
+  call.panels = pick(random, 1, layout.max_panels);
+  call.channels = pick(random, (call.panels - 1) * layout.panel + 1, call.panels * layout.panel);
+  drawn.weights = draw_weights(random, spread, call, layout);
+  const std::int64_t typical = 50 * call.taps * call.row_bytes;
+  for (std::int64_t i = 0; i < call.panels * layout.panel; ++i) {
+    drawn.bias.push_back(static_cast<std::int32_t>(pick(random, -100000, 100000)));
+    drawn.multiplier.push_back(pick(random, 0, 20) == 0 ? 1e9F
+                                                        : static_cast<float>(pick(random, 1, 500)) /
+                                                              static_cast<float>(typical));
+    drawn.addend.push_back(static_cast<float>(pick(random, -1000, 1000)) / 7.0F);
+  }
+  call.weights = drawn.weights.data();
+  call.bias = drawn.bias.data();
+  call.multiplier = drawn.multiplier.data();
+  call.addend = drawn.addend.data();
+  call.zero_point = static_cast<std::int32_t>(pick(random, 0, 255));
+  call.low = static_cast<std::int32_t>(pick(random, 0, 100));
+  call.high = static_cast<std::int32_t>(pick(random, call.low, 255));
+  call.output_stride = call.channels + pick(random, 0, 3);
+  return drawn;
+}
+
+// Runs the call with the kernel and with the reference, into memory that ends with the last result.
+void compare(GemmCall call, const KernelRow<GemmFunctions>& row, std::size_t element) {
+  const auto bytes =
+      static_cast<std::size_t>((call.row_count - 1) * call.output_stride + call.channels) * element;
+  std::vector<std::byte> expected(bytes, std::byte{0xAB});
+  call.output = expected.data();
+  reference_gemm(call, row.functions->layout);
+  const GemmSize size{call.row_count, call.taps, call.row_bytes};
+  const std::int64_t scratch_bytes =
+      row.functions->scratch_bytes == nullptr ? 0 : row.functions->scratch_bytes(size);
+  const GuardedBuffer scratch(static_cast<std::size_t>(align_up(scratch_bytes)));
+  const GuardedBuffer output(bytes);
+  output.fill(0xAB);
+  call.scratch = scratch.data<std::byte>();
+  call.output = output.data<void>();
+  row.functions->run(call);
+  ASSERT_EQ(std::memcmp(output.data(), expected.data(), bytes), 0)
+      << row.name << ": " << call.row_count << " rows of " << call.taps << " x " << call.row_bytes
+      << " bytes, " << call.channels << " channels, type " << static_cast<int>(call.output_type);
+}
+
+void check_kernel(std::mt19937& random, Spread spread, const KernelRow<GemmFunctions>& row) {
+  GemmOperands drawn = draw(random, spread, row.functions->layout);
+  GemmCall& call = drawn.call;
+  // Rows lie behind each other, in reverse order for the table, and end with their bytes.
+  const std::int64_t rows = call.row_count * call.taps;
+  const GuardedBuffer input(static_cast<std::size_t>(rows * call.row_bytes));
+  randomize(random, spread, input.data(), input.bytes());
+  std::vector<const std::uint8_t*> table;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    table.push_back(input.data() + (rows - 1 - i) * call.row_bytes);
+  }
+  call.rows = table.data();
+  call.row_pitch = call.row_count;
+  call.base = input.data();
+  call.row_stride = call.row_bytes;
+  const auto outputs = static_cast<std::size_t>(call.row_count * call.channels);
+  const GuardedBuffer residual(outputs);
+  randomize(random, spread, residual.data(), outputs);
+  const GuardedBuffer onto(outputs * sizeof(float));
+  for (std::size_t i = 0; i < outputs; ++i) {
+    onto.data<float>()[i] = static_cast<float>(pick(random, -30000, 30000)) / 7.0F;
+  }
+
+  call.output_type = OutputType::kInt32;
+  ASSERT_NO_FATAL_FAILURE(compare(call, row, sizeof(std::int32_t)));
+  call.output_type = OutputType::kUInt8;
+  ASSERT_NO_FATAL_FAILURE(compare(call, row, 1));
+  GemmCall adding = call;
+  adding.residual = residual.data();
+  adding.residual_stride = call.channels;
+  adding.residual_multiplier = static_cast<float>(pick(random, 1, 3000)) / 1000.0F;
+  adding.residual_zero = static_cast<std::int32_t>(pick(random, 0, 255));
+  ASSERT_NO_FATAL_FAILURE(compare(adding, row, 1));
+  call.output_type = OutputType::kFloat32;
+  ASSERT_NO_FATAL_FAILURE(compare(call, row, sizeof(float)));
+  call.onto = onto.data<float>();
+  call.onto_stride = call.channels;
+  ASSERT_NO_FATAL_FAILURE(compare(call, row, sizeof(float)));
+}
+
+TEST(GemmKernels, EqualTheReference) {
+  std::mt19937 random = seeded_generator();
+  for (const KernelRow<GemmFunctions>& row : runnable(gemm_kernels())) {
+    for (int i = 0; i < 300; ++i) {
+      const Spread spread = i % 3 == 0 ? Spread::kExtremes : Spread::kUniform;
+      ASSERT_NO_FATAL_FAILURE(check_kernel(random, spread, row));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qtool::tests
