@@ -152,7 +152,7 @@ CalibrationTable Trials::table_of(const Change& change) const {
   if (fresh) {
     StaticOptions options = base_.options;
     options.types.weight_method = change.weight_method;
-    fill_weight_entries(fp32_.graph(), options, found->second, base_.learned.tuned_ranges);
+    fill_weight_entries(fp32_.graph(), options, found->second, base_.learned);
   }
   return found->second;
 }

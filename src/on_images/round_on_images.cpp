@@ -254,12 +254,12 @@ void take_results(const Groundwork& ground, const PartialResults& results,
 }  // namespace
 
 RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
-                                const StaticOptions& options, const TunedRanges& tuned,
+                                const StaticOptions& options, const Learned& learned,
                                 const Samples& samples, const CollectOptions& collect,
                                 const RoundOnImagesOptions& limits) {
   const RoundingInfo& rounding = find_rounding(options.rounding);
   const int threads = resolve_threads(collect.threads);
-  const Groundwork ground = lay_groundwork(fp32.graph(), table, options, tuned);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, options, learned);
   const Graph& graph = ground.graph();
   // Rewrites change the values that layers multiply, so the rewritten graph is run.
   std::optional<Executor> rewritten;

@@ -50,7 +50,7 @@ struct RoundedOnImages {
 /// d bytes per output channel. One layer may exceed `rounding_memory` by the vectors that wait to
 /// be added.
 RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
-                                const StaticOptions& options, const TunedRanges& tuned,
+                                const StaticOptions& options, const Learned& learned,
                                 const Samples& samples, const CollectOptions& collect,
                                 const RoundOnImagesOptions& limits = {});
 

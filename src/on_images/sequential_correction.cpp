@@ -89,14 +89,14 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
   // The model is quantized again for each depth. The search for the scales of the weights takes
   // longest by far. The scales do not depend on the biases, so they are searched only once.
   CalibrationTable scaled = table;
-  fill_weight_entries(fp32.graph(), options, scaled, learned.tuned_ranges);
+  fill_weight_entries(fp32.graph(), options, scaled, learned);
   const auto quantized = [&] { return quantize(fp32.graph(), scaled, corrected, known); };
   const std::vector<MeasuredLayer> layers = layers_of(fp32.graph(), quantized().report);
   std::int64_t deepest = 0;
   for (const MeasuredLayer& layer : layers) deepest = std::max(deepest, layer.depth);
 
   // Rewrites change the results of layers, so the reference must be the rewritten graph.
-  const Groundwork ground = lay_groundwork(fp32.graph(), table, options, learned.tuned_ranges);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, options, learned);
   const bool is_rewritten = !ground.rewrites().names.empty();
   const Graph& real = is_rewritten ? ground.graph() : fp32.graph();
   const std::int64_t total = samples.size() * deepest;

@@ -291,7 +291,7 @@ RangeTuning tune_ranges(const Executor& fp32, const CalibrationTable& table,
                         const StaticOptions& options, const Learned& learned,
                         const Samples& samples, const SampleRunOptions& run) {
   RangeTuning result;
-  const Groundwork ground = lay_groundwork(fp32.graph(), table, options, learned.tuned_ranges);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, options, learned);
   if (ground.placement().quantized.empty()) return result;
   const bool has_both = samples.size() > 1;
   const Samples tuning = has_both ? samples.part(0, 2).spread(kMaxTuned) : samples;

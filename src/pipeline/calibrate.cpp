@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stop.h"
 #include "base/text.h"
 #include "calib/decide.h"
 #include "calib/statistics.h"
@@ -72,6 +73,7 @@ Collection Calibration::collect(const Samples& samples) const {
 }
 
 CalibrationTable Calibration::decide(const Collection& collection) const {
+  const StopScope scope(options_.stop);
   const std::optional<std::uint64_t>& expected = options_.collect.model_fingerprint;
   if (collection.model_fingerprint != (expected ? *expected : fingerprint(fp32_.whole_graph()))) {
     throw Error(ErrorCode::kMismatch, "the statistics are of another model");

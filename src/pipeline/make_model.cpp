@@ -5,6 +5,7 @@
 
 #include "pipeline/making.h"
 #include "qtool/calib/overrides.h"
+#include "qtool/exec/executor.h"
 
 namespace qtool {
 
@@ -20,6 +21,7 @@ StaticOptions static_options(const Recipe& recipe, const MakeOptions& options) {
 StaticInputs inputs_of_table(const Recipe& recipe, CalibrationTable table,
                              const MakeOptions& options) {
   StaticInputs inputs{std::move(table), static_options(recipe, options)};
+  if (recipe.mode != QuantizeMode::kStatic) return inputs;
   inputs.options.table_hash = table_hash(inputs.table);
   apply_overrides(recipe.overrides, chosen_target(inputs.table, inputs.options).activations,
                   nullptr, inputs.table);
@@ -30,7 +32,7 @@ StaticInputs inputs_of_samples(const Executor& fp32, const Recipe& recipe, const
                                const MakeOptions& options, LearnReport& report) {
   StaticInputs inputs;
   inputs.options = static_options(recipe, options);
-  Making making{fp32, recipe, &samples, options, inputs, report};
+  Making making{fp32.whole_graph(), &fp32, recipe, &samples, options, inputs, report};
   run_steps(StepGives::kTable, making);
   return inputs;
 }
@@ -39,7 +41,7 @@ LearnReport learn(const Executor& fp32, const Recipe& recipe, const Samples& sam
                   const MakeOptions& options, StaticInputs& inputs) {
   const Recipe whole = resolved(recipe);
   LearnReport report;
-  Making making{fp32, whole, &samples, options, inputs, report};
+  Making making{fp32.whole_graph(), &fp32, whole, &samples, options, inputs, report};
   run_steps(StepGives::kLearned, making);
   return report;
 }
@@ -47,14 +49,15 @@ LearnReport learn(const Executor& fp32, const Recipe& recipe, const Samples& sam
 namespace {
 
 // The way from a table to the model. Adds to `report`.
-MadeModel made_of(const Executor& fp32, const Recipe& recipe, StaticInputs inputs,
-                  const Samples* samples, const MakeOptions& options, LearnReport report) {
+MadeModel made_of(const Graph& prepared, const Executor* fp32, const Recipe& recipe,
+                  StaticInputs inputs, const Samples* samples, const MakeOptions& options,
+                  LearnReport report) {
   const Recipe whole = resolved(recipe);
   MadeModel made;
   made.inputs = std::move(inputs);
   made.learned = std::move(report);
-  Making making{fp32, whole, samples, options, made.inputs, made.learned};
-  require_samples(making);
+  Making making{prepared, fp32, whole, samples, options, made.inputs, made.learned};
+  require_fitting(making);
   run_steps(StepGives::kLearned, making);
   run_steps(StepGives::kModel, making);
   made.int8 = *std::move(making.int8);
@@ -68,12 +71,18 @@ MadeModel make_model(const Executor& fp32, const Recipe& recipe, const Samples& 
                      const MakeOptions& options) {
   LearnReport report;
   StaticInputs inputs = inputs_of_samples(fp32, recipe, samples, options, report);
-  return made_of(fp32, recipe, std::move(inputs), &samples, options, std::move(report));
+  return made_of(fp32.whole_graph(), &fp32, recipe, std::move(inputs), &samples, options,
+                 std::move(report));
 }
 
 MadeModel make_model(const Executor& fp32, const Recipe& recipe, StaticInputs inputs,
                      const Samples* samples, const MakeOptions& options) {
-  return made_of(fp32, recipe, std::move(inputs), samples, options, {});
+  return made_of(fp32.whole_graph(), &fp32, recipe, std::move(inputs), samples, options, {});
+}
+
+MadeModel make_model(const Graph& prepared, const Recipe& recipe, StaticInputs inputs,
+                     const MakeOptions& options) {
+  return made_of(prepared, nullptr, recipe, std::move(inputs), nullptr, options, {});
 }
 
 }  // namespace qtool

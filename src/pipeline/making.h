@@ -15,7 +15,8 @@ class Executor;
 
 /// The data that the steps read and write while a model is made.
 struct Making {
-  const Executor& fp32;
+  const Graph& prepared;   ///< the whole network, with nodes that an executor leaves out
+  const Executor* fp32;    ///< null: the network is not run, and there are no samples
   const Recipe& recipe;    ///< resolved; as given for the step that gives the table
   const Samples* samples;  ///< null: none are given
   const MakeOptions& options;
@@ -37,8 +38,8 @@ struct Making {
 using StepFunction = void (*)(Making& making);
 
 /// Throws Error(kUsage) for a step from the table to the model that needs samples if there are
-/// none.
-void require_samples(const Making& making);
+/// none, and for choices that have no effect in the mode of the recipe.
+void require_fitting(const Making& making);
 
 /// Runs the steps that the recipe asks for and that give `gives`, in their order.
 void run_steps(StepGives gives, Making& making);

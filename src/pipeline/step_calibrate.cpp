@@ -11,7 +11,8 @@ bool wants_calibrate(const Recipe& /*recipe*/) { return true; }
 void step_calibrate(Making& making) {
   CalibrateOptions options = calibrate_options(making.recipe);
   options.collect = making.collect();
-  CalibrationResult calibrated = calibrate(making.fp32, *making.samples, options);
+  options.stop = making.options.stop;
+  CalibrationResult calibrated = calibrate(*making.fp32, *making.samples, options);
   making.report.doubt = doubtful(calibrated.collection);
   making.report.bad = std::move(calibrated.collection.bad);
   making.inputs.table = std::move(calibrated.table);

@@ -1,13 +1,29 @@
 #include "pipeline/making.h"
-#include "qtool/exec/executor.h"
 
 namespace qtool {
 
 bool wants_quantize(const Recipe& /*recipe*/) { return true; }
 
-/// Emits the model; see quantize(). It holds the nodes that the executor leaves out, too.
+/// Emits the model in the mode of the recipe; see quantize(). It holds the nodes that an executor
+/// leaves out, too.
 void step_quantize(Making& making) {
-  making.int8 = quantize(making.fp32.whole_graph(), making.inputs);
+  const Recipe& recipe = making.recipe;
+  const StaticInputs& inputs = making.inputs;
+  if (recipe.mode == QuantizeMode::kStatic) {
+    making.int8 = quantize(making.prepared, inputs);
+    return;
+  }
+  const bool corrects = recipe.bias_correction != BiasCorrection::kOff;
+  const CalibrationTable* means =
+      corrects && !inputs.table.activations.empty() ? &inputs.table : nullptr;
+  const QuantizeOptions& common = inputs.options;
+  const WeightChoices weights{recipe.types.weight_bits, recipe.types.weight_method};
+  if (recipe.mode == QuantizeMode::kDynamic) {
+    making.int8 =
+        quantize(making.prepared, DynamicOptions{common, weights, recipe.dynamic_lstm}, means);
+  } else {
+    making.int8 = quantize(making.prepared, WeightOnlyOptions{common, weights}, means);
+  }
 }
 
 }  // namespace qtool

@@ -46,7 +46,7 @@ void step_round_weights(Making& making) {
   if (making.options.resume) limits.resume = making.options.resume(work_key(making));
   limits.out_of_time = [&] { return making.is_over(1.0); };
   RoundedOnImages rounded =
-      round_on_images(making.fp32, making.inputs.table, options, making.inputs.learned.tuned_ranges,
+      round_on_images(*making.fp32, making.inputs.table, options, making.inputs.learned,
                       *making.samples, making.collect(), limits);
   making.report.bad = std::move(rounded.bad);
   making.inputs.learned.rounded = std::move(rounded.weights);

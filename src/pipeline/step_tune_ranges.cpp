@@ -19,7 +19,7 @@ void step_tune_ranges(Making& making) {
   run.progress = making.progress;
   run.stop = [&] { return is_stopped() || making.is_over(kShare); };
   try {
-    RangeTuning tuned = tune_ranges(making.fp32, making.inputs.table, making.inputs.options,
+    RangeTuning tuned = tune_ranges(*making.fp32, making.inputs.table, making.inputs.options,
                                     making.inputs.learned, *making.samples, run);
     making.report.bad = tuned.bad;
     making.inputs.learned.tuned_ranges = tuned.ranges;

@@ -18,7 +18,7 @@ void step_verify(Making& making) {
   options.threads = making.options.threads;
   options.progress = making.collect().progress;
   making.verified =
-      verify(making.fp32, int8, *making.samples, options, making.recipe.min_sqnr_db.value());
+      verify(*making.fp32, int8, *making.samples, options, making.recipe.min_sqnr_db.value());
 }
 
 }  // namespace qtool

@@ -91,14 +91,14 @@ Layer Groundwork::scaled_layer(NodeId node, const WeightPorts& ports, int thread
 }
 
 Groundwork lay_groundwork(const Graph& prepared, const CalibrationTable& table,
-                          const StaticOptions& options, const TunedRanges& tuned) {
+                          const StaticOptions& options, const Learned& learned) {
   const StopScope scope(options.stop);
   return {prepared,
           table,
           chosen_target(table, options),
           options.exclude,
           options.rewrites ? *options.rewrites : table.rewrites.names,
-          tuned};
+          learned.tuned_ranges};
 }
 
 std::vector<WeightEntry> weight_entries(const Groundwork& ground, int threads) {

@@ -22,7 +22,7 @@ namespace qtool {
 class Groundwork {
  public:
   /// `prepared` and `table` must outlive this object. `target`: see chosen_target(). `rewrites`:
-  /// names, see find_rewrite(). `tuned`: see StaticOptions::tuned_ranges. Throws Error(kUsage) for
+  /// names, see find_rewrite(). `tuned`: see Learned::tuned_ranges. Throws Error(kUsage) for
   /// an exclusion that matches nothing or an unknown rewrite.
   Groundwork(const Graph& prepared, const CalibrationTable& table, Target target,
              std::span<const std::string> exclude, std::span<const std::string> rewrites,
@@ -80,7 +80,7 @@ class Groundwork {
 
 /// The groundwork of quantize() with these options. Throws as quantize() does.
 Groundwork lay_groundwork(const Graph& prepared, const CalibrationTable& table,
-                          const StaticOptions& options, const TunedRanges& tuned = {});
+                          const StaticOptions& options, const Learned& learned = {});
 
 /// The scales of every weight that becomes integers, in the graph's order. Throws as
 /// Groundwork::scaled_layer().

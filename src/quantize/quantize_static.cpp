@@ -90,7 +90,7 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   require_form(options);
   require_float_graph(prepared);
   require_same_model(prepared, table, options);
-  const Groundwork ground = lay_groundwork(prepared, table, options, learned.tuned_ranges);
+  const Groundwork ground = lay_groundwork(prepared, table, options, learned);
   const Graph& graph = ground.graph();
 
   Quantized quantized;
@@ -137,8 +137,8 @@ Quantized quantize(const Graph& prepared, const StaticInputs& inputs) {
 }
 
 void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
-                         CalibrationTable& table, const TunedRanges& tuned) {
-  const Groundwork ground = lay_groundwork(prepared, table, options, tuned);
+                         CalibrationTable& table, const Learned& learned) {
+  const Groundwork ground = lay_groundwork(prepared, table, options, learned);
   std::vector<WeightEntry> entries = weight_entries(ground, options.threads);
   const TypeChoices types = with_weights_of(options.types, table.types);
   // The table's earlier scales are for other types and cannot be mixed with the new ones.

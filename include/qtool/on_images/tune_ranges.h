@@ -15,7 +15,7 @@ class Executor;
 
 /// The result of tune_ranges().
 struct RangeTuning {
-  TunedRanges ranges;      ///< for StaticOptions::tuned_ranges; empty: no range is changed
+  TunedRanges ranges;      ///< for Learned::tuned_ranges; empty: no range is changed
   std::int64_t tried = 0;  ///< ranges that were worth trying
   /// The SQNR averaged over the outputs and over the judging samples. before_db: with the ranges
   /// that the search began with. after_db: with the tuned ranges, even if they were refused. Both

@@ -26,6 +26,7 @@ struct CalibrateOptions {
   std::string method{kDefaultMethod};
   MethodOptions method_options;  ///< the scheme is replaced by that of the target's activations
   CollectOptions collect;        ///< empty `tensors`: all that the target wants as integers
+  StopCheck stop{};              ///< asked while ranges are decided; true ends it with kCancelled
 };
 
 /// The options of calibrate() for `recipe`. The rewrites are those of the recipe itself, not those

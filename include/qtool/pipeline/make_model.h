@@ -61,8 +61,9 @@ struct LearnReport {
 StaticOptions static_options(const Recipe& recipe, const MakeOptions& options);
 
 /// A given table and the options of `recipe`. Ranges and scales of the recipe replace those of the
-/// table. The model will carry the hash of the table as given. Throws as chosen_target() and
-/// apply_overrides() do.
+/// table. The model will carry the hash of the table as given. A mode without a table takes only
+/// the channel means of `table`, to correct biases, and an empty table has none. Throws as
+/// chosen_target() and apply_overrides() do.
 StaticInputs inputs_of_table(const Recipe& recipe, CalibrationTable table,
                              const MakeOptions& options);
 
@@ -99,5 +100,10 @@ MadeModel make_model(const Executor& fp32, const Recipe& recipe, const Samples& 
 /// the first step that needs them.
 MadeModel make_model(const Executor& fp32, const Recipe& recipe, StaticInputs inputs,
                      const Samples* samples, const MakeOptions& options = {});
+
+/// The way from a table to the model without samples, for every mode. The network is not run, so
+/// that its operators need not be supported. Throws Error(kUsage) if a step needs samples.
+MadeModel make_model(const Graph& prepared, const Recipe& recipe, StaticInputs inputs,
+                     const MakeOptions& options = {});
 
 }  // namespace qtool

@@ -40,8 +40,11 @@ const EffortInfo& info_of(Effort effort) noexcept;
 /// The effort called `name`. Throws Error(kUsage) with the nearest names.
 const EffortInfo& find_effort(std::string_view name);
 
-/// How a static INT8 model is made from an FP32 network and images: choices only, no results.
+/// How an INT8 model is made from an FP32 network and images: choices only, no results. The modes
+/// without a table need no images. Ranges, learning steps and forms have no effect on them, and a
+/// recipe that asks for some is refused.
 struct Recipe {
+  QuantizeMode mode = QuantizeMode::kStatic;
   std::string target{kDefaultTarget};
   std::string method{kDefaultMethod};  ///< of calibration
   MethodOptions method_options;        ///< the scheme is always that of the target's activations
@@ -53,6 +56,7 @@ struct Recipe {
   bool tune_ranges = false;             ///< the effort may ask for it too
   std::optional<std::string> rounding;  ///< of weights; without it that of the effort
   BiasCorrection bias_correction = BiasCorrection::kTable;
+  DynamicLstm dynamic_lstm = DynamicLstm::kStandard;  ///< with QuantizeMode::kDynamic
   Overrides overrides;  ///< nodes in FP32, tensors of 16 bits, ranges and scales from the user
   ModelForm form = ModelForm::kQdq;
   /// Bytes for what the rounding of weights learns about the inputs of layers.

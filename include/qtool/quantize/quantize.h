@@ -112,7 +112,7 @@ struct QuantizeReport {
   std::int64_t weight_bytes = 0;     ///< of int8 weights
   std::int64_t output_channels = 0;  ///< of layers with int8 weights
   std::int64_t corrected_biases = 0;
-  std::int64_t tuned_ranges = 0;  ///< entries of StaticOptions::tuned_ranges that took effect
+  std::int64_t tuned_ranges = 0;  ///< entries of Learned::tuned_ranges that took effect
   /// Convolutions whose result is added to another tensor before it is rounded, without a pair in
   /// between; see Target::residual_producers.
   std::int64_t residuals = 0;
@@ -128,7 +128,7 @@ struct QuantizeReport {
   /// channel means of their input are unknown.
   std::vector<std::string> uncorrected_layers;
   /// Layers whose weights were rounded to nearest although the requested rounding needs images.
-  /// QuantizeOptions::rounded has no entry for them, or an entry for other weights.
+  /// Learned::rounded has no entry for them, or an entry for other weights.
   std::vector<std::string> nearest_layers;
   /// Tensors that would be quantized for the target if the table had a range for them.
   std::vector<std::string> missing_ranges;
@@ -355,6 +355,6 @@ Target chosen_target(std::string_view name, const WeightChoices& weights);
 /// where a bias would not fit. If `options` choose other types or another method for weights than
 /// the table, the table takes over these choices, and its earlier entries are removed.
 void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
-                         CalibrationTable& table, const TunedRanges& tuned = {});
+                         CalibrationTable& table, const Learned& learned = {});
 
 }  // namespace qtool

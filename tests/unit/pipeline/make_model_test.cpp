@@ -80,9 +80,9 @@ TEST_F(MakeModel, EqualsItsStepsOneByOne) {
       tune_ranges(fp32_, inputs.table, inputs.options, {}, samples, run).ranges;
   inputs.options.rounding = "gptq";
   const CollectOptions& collect = calibrate_options.collect;
-  inputs.learned.rounded = round_on_images(fp32_, inputs.table, inputs.options,
-                                           inputs.learned.tuned_ranges, samples, collect)
-                               .weights;
+  inputs.learned.rounded =
+      round_on_images(fp32_, inputs.table, inputs.options, inputs.learned, samples, collect)
+          .weights;
   inputs.learned.bias_shifts =
       sequential_bias_shifts(fp32_, inputs.table, inputs.options, inputs.learned, samples, collect)
           .shifts;
@@ -132,6 +132,72 @@ TEST_F(MakeModel, StopsWithinAStep) {
       EXPECT_EQ(code_of([&] { static_cast<void>(made()); }), ErrorCode::kCancelled) << last;
     }
   }
+}
+
+TEST_F(MakeModel, StopsWhileRangesAreDecided) {
+  CalibrateOptions calibrate_options = qtool::calibrate_options(recipe_);
+  calibrate_options.collect.preprocess = options_.preprocess;
+  bool stopped = false;
+  calibrate_options.stop = [&] { return stopped; };
+  for (const std::vector<std::string>& rewrites :
+       {std::vector<std::string>{}, std::vector<std::string>{"equalize"}}) {
+    calibrate_options.rewrites = rewrites;
+    const Calibration calibration(fp32_, calibrate_options);
+    stopped = false;
+    const Collection collection = calibration.collect(folder_.list());
+    EXPECT_NO_THROW(static_cast<void>(calibration.decide(collection)));
+    stopped = true;
+    EXPECT_EQ(code_of([&] { static_cast<void>(calibration.decide(collection)); }),
+              ErrorCode::kCancelled);
+  }
+}
+
+// The modes without a table take the same way, and need no network that runs.
+TEST_F(MakeModel, MakesEveryMode) {
+  const CalibrationTable table = made().inputs.table;
+  const Graph& graph = fp32_.graph();
+  const StaticInputs inputs = inputs_of_table(recipe_, table, options_);
+  EXPECT_EQ(bytes_of(make_model(graph, recipe_, inputs, options_).int8),
+            bytes_of(make_model(fp32_, recipe_, inputs, nullptr, options_).int8));
+
+  DynamicOptions dynamic;
+  dynamic.weights.bits = 4;
+  recipe_.mode = QuantizeMode::kDynamic;
+  StaticInputs with_means = inputs_of_table(recipe_, table, options_);
+  EXPECT_EQ(bytes_of(make_model(graph, recipe_, with_means, options_).int8),
+            bytes_of(quantize(graph, dynamic, &table)));
+  EXPECT_EQ(bytes_of(make_model(graph, recipe_, inputs_of_table(recipe_, {}, options_)).int8),
+            bytes_of(quantize(graph, dynamic)));
+  recipe_.bias_correction = BiasCorrection::kOff;
+  EXPECT_EQ(bytes_of(make_model(graph, recipe_, with_means, options_).int8),
+            bytes_of(quantize(graph, dynamic)));
+
+  WeightOnlyOptions weight_only;
+  weight_only.weights.bits = 4;
+  recipe_.mode = QuantizeMode::kWeightOnly;
+  EXPECT_EQ(bytes_of(make_model(graph, recipe_, with_means, options_).int8),
+            bytes_of(quantize(graph, weight_only)));
+}
+
+TEST_F(MakeModel, RefusesChoicesWithoutEffectInItsMode) {
+  recipe_.mode = QuantizeMode::kDynamic;
+  const auto refusal = [&](const Recipe& recipe) -> std::string {
+    const Samples samples = folder_.list();
+    try {
+      static_cast<void>(make_model(fp32_, recipe, StaticInputs{}, &samples, options_));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUsage);
+      return error.what();
+    }
+    return {};
+  };
+  EXPECT_EQ(refusal(recipe_), "");
+  Recipe with_range = recipe_;
+  with_range.overrides.ranges = {{"a_relu_out", {0.0F, 2.0F}}};
+  EXPECT_THAT(refusal(with_range), HasSubstr("ranges, scales and wide tensors have no effect"));
+  Recipe learning = recipe_;
+  learning.tune_ranges = true;
+  EXPECT_THAT(refusal(learning), HasSubstr("step 'tune_ranges' has no effect in mode dynamic"));
 }
 
 TEST_F(MakeModel, ComparesTheModelWhereItsRecipeAsks) {

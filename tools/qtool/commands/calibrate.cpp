@@ -27,6 +27,7 @@
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
 #include "report/quantization.h"
+#include "signals.h"
 #include "table_file.h"
 #include "terminal.h"
 
@@ -63,6 +64,7 @@ CalibrateOptions library_options(const CalibrateCommand& options) {
   CalibrateOptions result = calibrate_options(recipe);
   result.collect.bad_images = options.images.policy();
   result.collect.threads = options.run.threads;
+  result.stop = interrupted;
   result.collect.exact_bins = options.statistics.two_pass ? kExactBins : 0;
   return result;
 }

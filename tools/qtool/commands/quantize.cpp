@@ -106,24 +106,6 @@ Preprocess preprocess_of(const std::optional<Preprocess>& named, const Calibrati
   return stored.preprocess;
 }
 
-// Quantizes in a mode that needs no table. If a table is given, its channel means correct biases.
-// These modes have no ranges to override: this function refuses them in --overrides, and the rules
-// of the options refuse the flags.
-Quantized quantize_without_ranges(QuantizeMode mode, const QuantizeOptions& common,
-                                  const TypeChoices& types, const Overrides& overrides,
-                                  DynamicLstm lstm, const CalibrationTable* means,
-                                  const Graph& prepared) {
-  if (!overrides.ranges.empty() || !overrides.scales.empty() || !overrides.wide.empty()) {
-    throw Error(ErrorCode::kUsage,
-                concat("--overrides: ranges, scales and wide tensors have no effect with --mode ",
-                       name_of(mode)));
-  }
-  const WeightChoices weights{types.weight_bits, types.weight_method};
-  return mode == QuantizeMode::kDynamic
-             ? quantize(prepared, DynamicOptions{common, weights, lstm}, means)
-             : quantize(prepared, WeightOnlyOptions{common, weights}, means);
-}
-
 void print(const QuantizationSummary& summary, const QuantizeCommand& options) {
   options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
 }
@@ -140,6 +122,8 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
     options.table = find_table(options.model, options.target);
   }
   Recipe recipe;
+  recipe.mode = mode;
+  if (options.dynamic_lstm) recipe.dynamic_lstm = DynamicLstm::kMicrosoft;
   recipe.target = options.target;
   recipe.types = options.types.choices();
   recipe.rewrites = options.rewrites.names();
@@ -192,28 +176,20 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   MakeOptions make = display.options(fp32);
   make.preprocess = of_images;
   make.bad_images = options.images.policy();
-  Quantized int8;
-  if (mode == QuantizeMode::kStatic) {
-    StaticInputs inputs = inputs_of_table(recipe, *std::move(table), make);
-    if (options.faster.given()) {
-      // This comes before anything is learned from images, because that does not affect the speed.
-      summary.faster = options.faster.measure(fp32, inputs, samples ? &*samples : nullptr,
-                                              of_images, options.images.policy(), options.run);
-      std::vector<std::string>& exclude = inputs.options.exclude;
-      exclude.insert(exclude.end(), summary.faster->exclude.begin(), summary.faster->exclude.end());
-    }
-    options.accuracy.resume(make);
-    MadeModel made =
-        make_model(*fp32.executor, recipe, std::move(inputs), samples ? &*samples : nullptr, make);
-    options.accuracy.print(recipe, made.learned);
-    int8 = std::move(made.int8);
-  } else {
-    const bool corrects = table && recipe.bias_correction != BiasCorrection::kOff;
-    int8 = quantize_without_ranges(
-        mode, static_options(recipe, make), recipe.types, recipe.overrides,
-        options.dynamic_lstm ? DynamicLstm::kMicrosoft : DynamicLstm::kStandard,
-        corrects ? &*table : nullptr, prepared);
+  StaticInputs inputs =
+      inputs_of_table(recipe, std::move(table).value_or(CalibrationTable()), make);
+  if (options.faster.given()) {
+    // This comes before anything is learned from images, because that does not affect the speed.
+    summary.faster = options.faster.measure(fp32, inputs, samples ? &*samples : nullptr, of_images,
+                                            options.images.policy(), options.run);
+    std::vector<std::string>& exclude = inputs.options.exclude;
+    exclude.insert(exclude.end(), summary.faster->exclude.begin(), summary.faster->exclude.end());
   }
+  options.accuracy.resume(make);
+  MadeModel made = samples ? make_model(*fp32.executor, recipe, std::move(inputs), &*samples, make)
+                           : make_model(prepared, recipe, std::move(inputs), make);
+  options.accuracy.print(recipe, made.learned);
+  Quantized int8 = std::move(made.int8);
   summary.report = std::move(int8.report);
   if (named) int8.graph.info.metadata[std::string(kPreprocessKey)] = to_json_text(*named);
   warn_of(summary.report, options.table);
