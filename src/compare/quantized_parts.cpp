@@ -15,7 +15,7 @@
 #include "graph/op_traits.h"
 #include "ops/evaluate.h"
 #include "qtool/quantize/quantize.h"
-#include "quantize/emission/wide_tensors.h"
+#include "quantize/placement/wide_tensors.h"
 #include "quantize/rewrites/scaled_channels.h"
 #include "quantize/weights/weights.h"
 

@@ -5,12 +5,13 @@
 #include "base/stop.h"
 #include "graph/node_name.h"
 #include "quantize/bias_correction.h"
+#include "quantize/placement/wide_tensors.h"
 
 namespace qtool {
 
 Groundwork::Groundwork(const Graph& prepared, const CalibrationTable& table, Target target,
                        std::span<const std::string> exclude, std::span<const std::string> rewrites,
-                       const TunedRanges& tuned)
+                       const TunedRanges& tuned, std::span<const std::string> wide)
     : prepared_(prepared),
       given_(table),
       target_(std::move(target)),
@@ -23,7 +24,9 @@ Groundwork::Groundwork(const Graph& prepared, const CalibrationTable& table, Tar
              : rewritten_ ? rewritten_->table
                           : given_),
       view_(graph_, table_, target_),
-      activations_(choose_activation_affines(graph_, placement_, target_, view_)) {}
+      activations_(choose_activation_affines(graph_, placement_, target_, view_)) {
+  place_wide_tensors(graph_, target_, activations_, wide, placement_);
+}
 
 Placement Groundwork::place_with_ranges(const Graph& graph, const CalibrationTable& table) const {
   const TableView view(graph, table, target_);
@@ -98,7 +101,8 @@ Groundwork lay_groundwork(const Graph& prepared, const CalibrationTable& table,
           chosen_target(table, options),
           options.exclude,
           options.rewrites ? *options.rewrites : table.rewrites.names,
-          learned.tuned_ranges};
+          learned.tuned_ranges,
+          options.wide};
 }
 
 std::vector<WeightEntry> weight_entries(const Groundwork& ground, int threads) {

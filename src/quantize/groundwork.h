@@ -22,11 +22,12 @@ namespace qtool {
 class Groundwork {
  public:
   /// `prepared` and `table` must outlive this object. `target`: see chosen_target(). `rewrites`:
-  /// names, see find_rewrite(). `tuned`: see Learned::tuned_ranges. Throws Error(kUsage) for
-  /// an exclusion that matches nothing or an unknown rewrite.
+  /// names, see find_rewrite(). `tuned`: see Learned::tuned_ranges. `wide`: see
+  /// StaticOptions::wide. Throws Error(kUsage) for an exclusion that matches nothing or an unknown
+  /// rewrite, and as place_wide_tensors().
   Groundwork(const Graph& prepared, const CalibrationTable& table, Target target,
              std::span<const std::string> exclude, std::span<const std::string> rewrites,
-             const TunedRanges& tuned = {});
+             const TunedRanges& tuned = {}, std::span<const std::string> wide = {});
   Groundwork(const Groundwork&) = delete;
   Groundwork& operator=(const Groundwork&) = delete;
 

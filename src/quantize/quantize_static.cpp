@@ -13,8 +13,6 @@
 #include "quantize/bias_correction.h"
 #include "quantize/emission/emit.h"
 #include "quantize/emission/provenance.h"
-#include "quantize/emission/qoperator_form.h"
-#include "quantize/emission/wide_tensors.h"
 #include "quantize/groundwork.h"
 #include "quantize/placement/operands.h"
 #include "quantize/placement/placement.h"
@@ -111,13 +109,15 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
     staged.corrected = correct_bias(graph, ground.target(), shift, staged.layer, report);
     return staged;
   };
-  quantized.graph =
-      emit_static(graph, ground.placement(), ground.target(), ground.activations(), stages, report);
-  widen_tensors(ground, options.wide, quantized.graph, report);
-  if (options.form == ModelForm::kQOperator) {
-    report.qoperators = to_qoperator_form(quantized.graph);
-    quantized.graph.info.metadata[std::string(kFormKey)] = name_of(options.form);
+  for (const WideTensor& wide : ground.placement().wide) {
+    report.wide.push_back(graph.value(wide.tensor).name);
   }
+  for (const ValueId tensor : ground.placement().not_wide) {
+    report.not_wide.push_back(graph.value(tensor).name);
+  }
+  quantized.graph = emit_static(
+      options.form, {graph, ground.placement(), ground.target(), ground.activations(), stages},
+      report);
   add_metadata(table, options, quantized.graph);
   if (!report.wide.empty()) {
     quantized.graph.info.metadata[std::string(kWideKey)] = to_text(std::ssize(report.wide));

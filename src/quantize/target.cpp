@@ -39,24 +39,6 @@ std::span<const Target> targets() {
 
 const Target& find_target(std::string_view name) { return find_by_name(targets(), name, "target"); }
 
-namespace {
-
-constexpr std::array kForms = {std::pair(ModelForm::kQdq, std::string_view("qdq")),
-                               std::pair(ModelForm::kQOperator, std::string_view("qoperator"))};
-
-}  // namespace
-
-std::string_view name_of(ModelForm form) noexcept {
-  return kForms[static_cast<std::size_t>(form)].second;
-}
-
-std::optional<ModelForm> find_model_form(std::string_view name) noexcept {
-  for (const auto& [form, known] : kForms) {
-    if (known == name) return form;
-  }
-  return std::nullopt;
-}
-
 Granularity Target::granularity_of(std::string_view op_type) const noexcept {
   return lists(per_tensor_weight_ops, op_type) ? Granularity::kPerTensor : weight_granularity;
 }

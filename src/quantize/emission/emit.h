@@ -24,15 +24,18 @@ struct StagedLayer {
 /// memory.
 using LayerStages = std::function<StagedLayer(NodeId node, const WeightPorts& ports)>;
 
-/// Puts a QuantizeLinear/DequantizeLinear pair after each quantized tensor. Weights become int8,
-/// biases int32, and other constants integers of the activations' type. A DequantizeLinear follows
-/// each of them. If the target stores FP32 constants, weights and other constants stay FP32 and a
-/// pair follows each of them. A QuantizeLinear saturates only at the limits of 8 bits, so a Clip
-/// before it keeps integers of fewer bits within their limits. If the graph has a Relu or Clip
-/// there, that node becomes this Clip. Adds its counts to `report`.
-Graph emit_static(const Graph& graph, const Placement& placement, const Target& target,
-                  const ActivationAffines& activations, const LayerStages& stages,
-                  QuantizeReport& report);
+/// Everything that a static model is written from: the rewritten network and what was decided about
+/// each node, tensor and layer.
+struct Decisions {
+  const Graph& graph;
+  const Placement& placement;
+  const Target& target;
+  const ActivationAffines& activations;
+  LayerStages stages;  ///< gives the integers of a layer
+};
+
+/// Writes a static model in the given form. Adds its counts to `report`.
+Graph emit_static(ModelForm form, const Decisions& decisions, QuantizeReport& report);
 
 /// Replaces every product that the placement runs on integers by one that finds the range of its
 /// input while the model runs. A recurrent layer keeps its operator. Its input goes through a

@@ -7,8 +7,8 @@
 #include "graph/index_of.h"
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
-#include "quantize/emission/function_tables.h"
 #include "quantize/placement/element_types.h"
+#include "quantize/placement/function_tables.h"
 #include "quantize/placement/operands.h"
 #include "quantize/placement/refusals.h"
 

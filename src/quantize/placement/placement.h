@@ -21,6 +21,15 @@ struct NodePlacement {
   std::string reason;  ///< why it stays in FP32: a phrase that fits after "FP32: 'conv1' (...)"
 };
 
+/// A tensor that keeps 16 bits, in two bytes.
+struct WideTensor {
+  ValueId tensor = kNoValue;
+  std::vector<NodeId> layers;  ///< layers with weights that read both bytes, by number
+  /// Functions that would run as a table of its values. They read it before it is rounded, and stay
+  /// in FP32.
+  std::vector<ElementFunction> functions;
+};
+
 /// Which nodes and tensors of a graph are quantized: a decision that `calibrate` and `quantize`
 /// share.
 struct Placement {
@@ -32,6 +41,9 @@ struct Placement {
   std::vector<ValueId> source;
   /// Functions of one element that run as a table, see Target::fuses_functions.
   std::vector<ElementFunction> functions;
+  std::vector<WideTensor> wide;  ///< see place_wide_tensors()
+  /// Tensors that were to keep 16 bits, and that nothing on integers reads.
+  std::vector<ValueId> not_wide;
   /// Convolutions that add a shortcut before they round, see Target::residual_producers.
   std::int64_t residuals = 0;
 };

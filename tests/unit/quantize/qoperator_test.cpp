@@ -16,7 +16,7 @@
 #include "qtool/image/preprocess.h"
 #include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/quantize.h"
-#include "quantize/emission/qoperator_form.h"
+#include "quantize/emission/qoperator_rewrite.h"
 #include "quantize/placement/placement.h"
 #include "support/places.h"
 #include "support/random_floats.h"

@@ -1,5 +1,5 @@
 // Tensors that keep 16 bits.
-#include "quantize/emission/wide_tensors.h"
+#include "quantize/placement/wide_tensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

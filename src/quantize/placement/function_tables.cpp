@@ -1,4 +1,4 @@
-#include "quantize/emission/function_tables.h"
+#include "quantize/placement/function_tables.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,6 +2,7 @@
 #include <bit>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "graph/clamp.h"
 #include "quantize/added_bias.h"
 #include "quantize/emission/emit.h"
+#include "quantize/emission/wide.h"
 #include "quantize/placement/operands.h"
 #include "quantize/weights/weights.h"
 
@@ -86,7 +88,8 @@ class Emitter {
     return target_.activations.bits < 8 ? Saturation::kByClip : Saturation::kByType;
   }
 
-  void add_pair(ValueId value, Saturation saturation) {
+  /// Returns the result of the pair.
+  ValueId add_pair(ValueId value, Saturation saturation) {
     const Affine affine = affine_of(value);
     const std::string name = graph_.value(value).name;
     const std::string stem = name_stem(name);
@@ -106,6 +109,7 @@ class Emitter {
     add_node("QuantizeLinear", {clipped, scale(affine), zero_point(affine)}, integers, -1);
     add_node("DequantizeLinear", {integers, scale(affine), zero_point(affine)}, real, -1);
     ++report_.quantized_tensors;
+    return real;
   }
 
   Graph finish() {
@@ -317,9 +321,14 @@ class Emitter {
 
 }  // namespace
 
-Graph emit_static(const Graph& graph, const Placement& placement, const Target& target,
-                  const ActivationAffines& activations, const LayerStages& stages,
-                  QuantizeReport& report) {
+/// Puts a QuantizeLinear/DequantizeLinear pair after each quantized tensor. Weights become int8,
+/// biases int32, and other constants integers of the activations' type. A DequantizeLinear follows
+/// each of them. If the target stores FP32 constants, weights and other constants stay FP32 and a
+/// pair follows each of them. A QuantizeLinear saturates only at the limits of 8 bits, so a Clip
+/// before it keeps integers of fewer bits within their limits. If the graph has a Relu or Clip
+/// there, that node becomes this Clip.
+Graph emit_qdq(const Decisions& decisions, QuantizeReport& report) {
+  const auto& [graph, placement, target, activations, stages] = decisions;
   Emitter emitter(graph, target, activations, report);
   std::unordered_set<NodeId> in_tables;
   for (const ElementFunction& function : placement.functions) {
@@ -337,12 +346,15 @@ Graph emit_static(const Graph& graph, const Placement& placement, const Target& 
       }
     }
   }
+  std::unordered_map<ValueId, ValueId> rounded;
   for (const ValueId id : placement.quantized) {
     // A node that only moves integers cannot exceed the limits that its input keeps.
     const bool moved = placement.source[static_cast<std::size_t>(id)] != id;
-    emitter.add_pair(id, moved ? Saturation::kByType : emitter.saturation());
+    rounded.emplace(id, emitter.add_pair(id, moved ? Saturation::kByType : emitter.saturation()));
   }
-  return emitter.finish();
+  Graph emitted = emitter.finish();
+  emit_wide(decisions, rounded, emitted, report);
+  return emitted;
 }
 
 }  // namespace qtool

@@ -1,4 +1,4 @@
-#include "quantize/emission/qoperator_form.h"
+#include "quantize/emission/qoperator_rewrite.h"
 
 #include <algorithm>
 #include <array>

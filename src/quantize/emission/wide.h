@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <unordered_map>
+
+#include "qtool/graph/graph.h"
+#include "quantize/emission/emit.h"
+
+namespace qtool {
+
+/// Writes the second byte of each wide tensor x into a graph of pairs. `rounded`: by tensor, the
+/// result of its pair. For each layer that reads both bytes:
+///
+///   h = DequantizeLinear(QuantizeLinear(x; s, z))          as before
+///   l = DequantizeLinear(QuantizeLinear(x - h; s / 254))
+///   Layer(x) = Layer(h) + Layer(l) without bias
+///
+/// Functions that stay in FP32 for it read x itself. If only they read x, then x is not rounded at
+/// all. All other nodes that read x read h. Adds its counts to `report`. Cost: linear.
+void emit_wide(const Decisions& decisions, const std::unordered_map<ValueId, ValueId>& rounded,
+               Graph& emitted, QuantizeReport& report);
+
+}  // namespace qtool

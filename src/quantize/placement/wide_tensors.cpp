@@ -1,0 +1,121 @@
+#include "quantize/placement/wide_tensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/choices.h"
+#include "base/text.h"
+#include "qtool/base/error.h"
+#include "quantize/placement/operands.h"
+
+namespace qtool {
+namespace {
+
+void require_wide_activations(const Target& target) {
+  if (!target.wide_activations) {
+    throw Error(ErrorCode::kUsage,
+                concat("wide tensors: target '", target.name, "' has none, expected target qtool"));
+  }
+  if (target.activations.bits != 8) {
+    throw Error(ErrorCode::kUsage, concat("wide tensors: found activations of ",
+                                          target.activations.bits, " bits, expected 8"));
+  }
+}
+
+class WidePlacement {
+ public:
+  WidePlacement(const Graph& graph, const ActivationAffines& activations, Placement& placement)
+      : graph_(graph), activations_(activations), placement_(placement) {
+    quantized_.insert(placement.quantized.begin(), placement.quantized.end());
+    for (NodePlacement& placed : placement.nodes) {
+      rows_.emplace(placed.id, &placed);
+      if (placed.role == NodeRole::kInteger && weight_ports(graph, placed.id)) {
+        layers_.insert(placed.id);
+      }
+    }
+  }
+
+  void add(ValueId tensor) {
+    WideTensor wide;
+    wide.tensor = tensor;
+    if (quantized_.contains(tensor)) {
+      wide.functions = take_functions(tensor);
+      wide.layers = layers_of(tensor);
+    }
+    if (wide.functions.empty() && wide.layers.empty()) {
+      placement_.not_wide.push_back(tensor);
+    } else {
+      placement_.wide.push_back(std::move(wide));
+    }
+  }
+
+ private:
+  /// The layers that read both bytes. None if the step of the second byte is too small for a float.
+  [[nodiscard]] std::vector<NodeId> layers_of(ValueId tensor) const {
+    const float scale = activations_.by_value[static_cast<std::size_t>(tensor)].value().scale;
+    std::vector<NodeId> layers;
+    if (!std::isnormal(scale / kWideSteps)) return layers;
+    for (const NodeId reader : graph_.consumers(tensor)) {
+      if (layers_.contains(reader) && graph_.node(reader).inputs[0] == tensor) {
+        layers.push_back(reader);
+      }
+    }
+    std::ranges::sort(layers);
+    return layers;
+  }
+
+  /// Takes out the functions that read the tensor.
+  std::vector<ElementFunction> take_functions(ValueId tensor) {
+    const std::string reason = concat("its input '", graph_.value(tensor).name, "' keeps 16 bits");
+    std::vector<ElementFunction> taken;
+    std::vector<ElementFunction>& functions = placement_.functions;
+    const auto others = std::stable_partition(
+        functions.begin(), functions.end(),
+        [&](const ElementFunction& function) { return function.input != tensor; });
+    std::move(others, functions.end(), std::back_inserter(taken));
+    functions.erase(others, functions.end());
+    for (const ElementFunction& function : taken) {
+      for (const NodeId id : function.nodes) {
+        rows_.at(id)->role = NodeRole::kFloat;
+        rows_.at(id)->reason = reason;
+      }
+    }
+    return taken;
+  }
+
+  const Graph& graph_;
+  const ActivationAffines& activations_;
+  Placement& placement_;
+  std::unordered_set<ValueId> quantized_;
+  std::unordered_set<NodeId> layers_;  ///< layers with weights that run on integers
+  std::unordered_map<NodeId, NodePlacement*> rows_;
+};
+
+}  // namespace
+
+void place_wide_tensors(const Graph& graph, const Target& target,
+                        const ActivationAffines& activations, std::span<const std::string> names,
+                        Placement& placement) {
+  if (names.empty()) return;
+  require_wide_activations(target);
+  std::vector<ValueId> values;
+  std::vector<std::string> known;
+  const auto add = [&](ValueId id) {
+    if (id == kNoValue) return;
+    values.push_back(id);
+    known.push_back(graph.value(id).name);
+  };
+  for (const ValueId id : graph.inputs()) add(id);
+  for (const NodeId id : graph.nodes()) {
+    for (const ValueId output : graph.node(id).outputs) add(output);
+  }
+  WidePlacement wide(graph, activations, placement);
+  for (const std::size_t i : match_names(known, names, "tensor")) wide.add(values[i]);
+}
+
+}  // namespace qtool
