@@ -37,6 +37,11 @@ constexpr std::int64_t kMaxRows = 24'576;
 constexpr std::int64_t kMaxSampleRows = 8'192;
 constexpr std::int64_t kMaxSampleBytes = std::int64_t{256} << 20;
 
+// The most bytes of moments in one pass. More passes take longer, but the moments of a whole
+// network and the matrices that are made from them may take more memory than everything else
+// together.
+constexpr std::int64_t kPassBytes = std::int64_t{128} << 20;
+
 /// The most vectors that a layer gets from one image.
 std::int64_t rows_of_each(const Samples& samples) {
   return std::max<std::int64_t>(1, kMaxRows / std::max<std::int64_t>(samples.size(), 1));
@@ -178,17 +183,16 @@ class MomentPass {
 };
 
 /// Divides the layers into passes of consecutive layers. The moments, the samples and
-/// `waiting_rows` vectors per layer of one pass fit into `rounding_memory` together; otherwise the
-/// pass has a single layer.
+/// `waiting_rows` vectors per layer of one pass fit into `pass_bytes` together; otherwise the pass
+/// has a single layer.
 std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers,
-                                               std::int64_t waiting_rows,
-                                               std::int64_t rounding_memory) {
+                                               std::int64_t waiting_rows, std::int64_t pass_bytes) {
   std::vector<std::span<WaitingLayer>> passes;
   std::size_t begin = 0;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::int64_t more = layers[i].bytes() + waiting_rows * layers[i].rows.row_bytes();
-    if (i > begin && bytes + more > rounding_memory) {
+    if (i > begin && bytes + more > pass_bytes) {
       passes.push_back(std::span(layers).subspan(begin, i - begin));
       begin = i;
       bytes = 0;
@@ -273,12 +277,13 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   if (limits.resume != nullptr) {
     take_results(ground, *limits.resume, correction, layers, result.weights);
   }
+  std::int64_t pass_bytes = std::min(limits.rounding_memory, kPassBytes);
   if (rounding.needs == RoundingNeeds::kSamples) {
     make_room_for_samples(layers, samples.size(), limits.rounding_memory);
+    pass_bytes = limits.rounding_memory;
   }
-  const std::vector<std::span<WaitingLayer>> passes =
-      passes_of(layers, std::min<std::int64_t>(threads, samples.size()) * rows_of_each(samples),
-                limits.rounding_memory);
+  const std::vector<std::span<WaitingLayer>> passes = passes_of(
+      layers, std::min<std::int64_t>(threads, samples.size()) * rows_of_each(samples), pass_bytes);
   const std::int64_t total = samples.size() * std::ssize(passes) + std::ssize(layers);
   std::int64_t done = 0;
   const auto report = [&] {

@@ -35,20 +35,20 @@ struct RoundedOnImages {
 /// Rounds the weights of each layer to the integers that lose least on images. The rounding method
 /// (StaticOptions::rounding) is one that needs images.
 /// For each layer, the second moments of the vectors that its weights multiply are added up, over
-/// about 24,000 positions of all images. Layers whose moments fit into `rounding_memory` together
-/// share a pass over the images. Three kinds of layers are left out: a layer whose moments alone do
-/// not fit, an operator other than Conv, Gemm and MatMul, and layers that share a name. The
-/// integers of the other layers depend neither on the number of threads nor on the number of
-/// passes. A method that also needs samples gets up to 8,192 of these vectors, at most 256 MiB per
-/// layer. If the samples do not fit into `rounding_memory` beside the moments, the method works
+/// about 24,000 positions of all images. Layers whose moments fit into 128 MiB together share a
+/// pass over the images; for a method that also needs samples, those that fit into
+/// `rounding_memory`. Three kinds of layers are left out: a layer whose moments alone do not fit
+/// into `rounding_memory`, an operator other than Conv, Gemm and MatMul, and layers that share a
+/// name. The integers of the other layers depend neither on the number of threads nor on the number
+/// of passes. A method that also needs samples gets up to 8,192 of these vectors, at most 256 MiB
+/// per layer. If the samples do not fit into `rounding_memory` beside the moments, the method works
 /// without them.
-/// `fp32` holds the prepared graph that `table` belongs to. `collect` says how to
-/// read the images; its tensors are ignored. The progress counts images over all passes, and
-/// layers. Throws as quantize() and collect() do. Cost: per pass, one FP32 inference and one
-/// decoding per image. Per layer with vectors of length d, 24,000 d^2 products, and d^3 / 3 for
-/// solving. Memory: `rounding_memory`, the memory of collect(), and per thread 16 d^2 bytes plus 8
-/// d bytes per output channel. One layer may exceed `rounding_memory` by the vectors that wait to
-/// be added.
+/// `fp32` holds the prepared graph that `table` belongs to. `collect` says how to read the images;
+/// its tensors are ignored. The progress counts images over all passes, and layers. Throws as
+/// quantize() and collect() do. Cost: per pass, one FP32 inference and one decoding per image. Per
+/// layer with vectors of length d, 24,000 d^2 products, and d^3 / 3 for solving. Memory: that of a
+/// pass, the memory of collect(), and per thread 4 d^2 bytes plus 8 d bytes per output channel. One
+/// layer may exceed the memory of a pass by the vectors that wait to be added.
 RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
                                 const StaticOptions& options, const Learned& learned,
                                 const Samples& samples, const CollectOptions& collect,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/parallel.h"
@@ -33,42 +35,87 @@ struct GroupView {
 };
 
 /// The matrix H of the squared error e H e^T of an output: E[x x^T], minus E[x] E[x]^T if the mean
-/// is corrected, plus the noise of the quantized input and the damping.
-Matrix error_matrix(const Layer& layer, std::int64_t group) {
-  const InputMoments& moments = *layer.input.moments;
-  const Eigen::Index depth = moments.depth;
-  const auto rows = static_cast<double>(moments.rows);
-  const float* second = moments.second.data() + group * depth * depth;
-  const double* first = moments.first.data() + group * depth;
-  Matrix h = Eigen::Map<const Eigen::MatrixXf>(second, depth, depth).cast<double>() / rows;
-  if (layer.input.mean_is_corrected) {
-    const Eigen::VectorXd mean = Eigen::Map<const Eigen::VectorXd>(first, depth) / rows;
-    h -= mean * mean.transpose();
+/// is corrected, plus the noise of the quantized input and the damping. Elements are computed when
+/// they are read, because a wide layer has no memory for one more matrix.
+class ErrorMatrix {
+ public:
+  ErrorMatrix(const Layer& layer, std::int64_t group)
+      : depth_(layer.input.moments->depth),
+        rows_(static_cast<double>(layer.input.moments->rows)),
+        second_(layer.input.moments->second.data() + group * depth_ * depth_) {
+    if (layer.input.mean_is_corrected) {
+      const double* first = layer.input.moments->first.data() + group * depth_;
+      mean_ = Eigen::Map<const Eigen::VectorXd>(first, depth_) / rows_;
+    }
+    double sum = 0.0;
+    for (Eigen::Index i = 0; i < depth_; ++i) sum += moment(i, i);
+    const double step = layer.input.affine ? layer.input.affine->scale : 0.0;
+    // With fewer vectors than elements, the moments of pairs of elements are mostly chance.
+    const double chance = static_cast<double>(depth_) / (rows_ + static_cast<double>(depth_));
+    added_ = step * step / 12.0 + (kGptqDamping + chance) * (sum / static_cast<double>(depth_));
   }
-  const double step = layer.input.affine ? layer.input.affine->scale : 0.0;
-  // With fewer vectors than elements, the moments of pairs of elements are mostly chance.
-  const double chance = static_cast<double>(depth) / (rows + static_cast<double>(depth));
-  h.diagonal().array() += step * step / 12.0 + (kGptqDamping + chance) * h.diagonal().mean();
-  return h;
+
+  [[nodiscard]] Eigen::Index depth() const { return depth_; }
+  [[nodiscard]] double at(Eigen::Index i, Eigen::Index j) const {
+    return i == j ? moment(i, i) + added_ : moment(i, j);
+  }
+
+ private:
+  [[nodiscard]] double moment(Eigen::Index i, Eigen::Index j) const {
+    const double value = static_cast<double>(second_[i + j * depth_]) / rows_;
+    return mean_.size() == 0 ? value : value - mean_(i) * mean_(j);
+  }
+
+  Eigen::Index depth_;
+  double rows_;
+  const float* second_;
+  Eigen::VectorXd mean_;  // empty if the mean is not corrected
+  double added_ = 0.0;
+};
+
+/// The elements in ascending order of H's diagonal. Empty if there is nothing to gain, because the
+/// input is always the same, or nothing to learn, because the sums overflowed.
+std::vector<Eigen::Index> rounding_order(const ErrorMatrix& h) {
+  std::vector<double> diagonal(static_cast<std::size_t>(h.depth()));
+  for (std::size_t i = 0; i < diagonal.size(); ++i) {
+    diagonal[i] = h.at(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(i));
+    if (!std::isfinite(diagonal[i])) return {};
+  }
+  if (*std::ranges::max_element(diagonal) <= 0.0) return {};
+  std::vector<Eigen::Index> order(diagonal.size());
+  std::iota(order.begin(), order.end(), Eigen::Index{0});
+  std::ranges::stable_sort(order, {},
+                           [&](Eigen::Index i) { return diagonal[static_cast<std::size_t>(i)]; });
+  return order;
+}
+
+/// The lower triangle of L, with H = L L^T in the given order. Nothing if H is singular or not
+/// finite. The upper triangle is never written: its pages take no memory.
+std::optional<Matrix> cholesky_factor(const ErrorMatrix& h, std::span<const Eigen::Index> order) {
+  Matrix factor(h.depth(), h.depth());
+  for (Eigen::Index j = 0; j < h.depth(); ++j) {
+    for (Eigen::Index i = j; i < h.depth(); ++i) {
+      factor(i, j) = h.at(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(j)]);
+    }
+    if (!factor.col(j).tail(h.depth() - j).allFinite()) return std::nullopt;
+  }
+  const Eigen::LLT<Eigen::Ref<Matrix>> cholesky(factor);
+  if (cholesky.info() != Eigen::Success || !factor.diagonal().allFinite()) return std::nullopt;
+  return factor;
 }
 
 /// Rounds the weights of one group. Elements are rounded in descending order of H's diagonal.
 /// Before an element is rounded, it is moved to compensate for the errors so far. With H = L L^T (L
 /// lower triangular, elements in ascending order, rounded from the last to the first):
 ///   q_k = round(w_k + sum over j > k of (w_j - q_j) L_jk / L_kk).
-void round_group(const Layer& layer, const GroupView& view, const Matrix& h,
+void round_group(const Layer& layer, const GroupView& view, const ErrorMatrix& h,
                  std::span<std::int8_t> integers) {
-  const Eigen::Index depth = h.rows();
-  // There is nothing to gain if the input is always the same, and nothing to learn if the sums
-  // overflowed.
-  if (!h.allFinite() || h.diagonal().maxCoeff() <= 0.0) return;
-  std::vector<Eigen::Index> order(static_cast<std::size_t>(depth));
-  std::iota(order.begin(), order.end(), Eigen::Index{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Eigen::Index a, Eigen::Index b) { return h(a, a) < h(b, b); });
-  Matrix factor = h(order, order);
-  Eigen::LLT<Eigen::Ref<Matrix>> cholesky(factor);
-  if (cholesky.info() != Eigen::Success || !factor.diagonal().allFinite()) return;
+  const Eigen::Index depth = h.depth();
+  const std::vector<Eigen::Index> order = rounding_order(h);
+  if (order.empty()) return;
+  const std::optional<Matrix> lower = cholesky_factor(h, order);
+  if (!lower) return;
+  const Matrix& factor = *lower;
 
   const Limits limits = limits_of(layer.scheme);
   const auto weights = layer.weights.values<float>();
@@ -114,7 +161,7 @@ Tensor rounding_gptq(const Layer& layer) {
   for (std::int64_t g = 0; g < moments->groups; ++g) {
     const GroupView view{layer.layout, g * layer.layout.channels_per_group,
                          layer.layout.channels_per_group};
-    round_group(layer, view, error_matrix(layer, g), integers);
+    round_group(layer, view, ErrorMatrix(layer, g), integers);
   }
   return rounded;
 }
