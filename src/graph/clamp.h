@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "qtool/graph/graph.h"
@@ -11,5 +12,10 @@ namespace qtool {
 /// std::nullopt for any other node, and for bounds that are no constants or NaN. The lower bound of
 /// a Clip may exceed the upper one.
 std::optional<Range> clamp_of(const Graph& graph, const Node& node);
+
+/// Like clamp_of() above, where `constant` reads the bounds: it returns the number of a value, or
+/// nothing if the value is no constant.
+std::optional<Range> clamp_of(const Node& node,
+                              const std::function<std::optional<float>(ValueId)>& constant);
 
 }  // namespace qtool

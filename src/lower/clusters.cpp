@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
+#include "graph/clamp.h"
 #include "graph/edit.h"
 #include "kernels/conv/conv.h"
 
@@ -74,7 +74,7 @@ std::optional<Clusters::Source> Clusters::source(ValueId real) const {
 std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
   Sink sink;
   ValueId real = graph.node(producer).outputs[0];
-  std::optional<std::pair<float, float>> clamp;
+  std::optional<Range> clamp;
   while (true) {
     if (graph.is_output(real) || graph.consumers(real).size() != 1) return std::nullopt;
     const NodeId reader = graph.consumers(real).front();
@@ -89,27 +89,18 @@ std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
       break;
     }
     if (clamp) return std::nullopt;
-    constexpr float kInf = std::numeric_limits<float>::infinity();
-    if (node.is("Relu")) {
-      clamp = {0.0F, kInf};
-    } else if (node.is("Clip")) {
-      clamp = {-kInf, kInf};
-      for (std::size_t i = 1; i <= 2; ++i) {
-        if (!node.has_input(i)) continue;
-        const std::vector<double> bound = constant_reals(node.inputs[i]);
-        if (bound.size() != 1 || std::isnan(bound[0])) return std::nullopt;
-        (i == 1 ? clamp->first : clamp->second) = static_cast<float>(bound[0]);
-      }
-      if (clamp->first > clamp->second) return std::nullopt;
-    } else {
-      return std::nullopt;
-    }
+    clamp = clamp_of(node, [&](ValueId bound) -> std::optional<float> {
+      const std::vector<double> reals = constant_reals(bound);
+      if (reals.size() != 1) return std::nullopt;
+      return static_cast<float>(reals[0]);
+    });
+    if (!clamp || clamp->min > clamp->max) return std::nullopt;
     sink.absorbed.push_back(reader);
     real = node.outputs[0];
   }
   if (clamp) {
-    sink.result.low = quantized_bound(clamp->first, sink.result.affine);
-    sink.result.high = quantized_bound(clamp->second, sink.result.affine);
+    sink.result.low = quantized_bound(clamp->min, sink.result.affine);
+    sink.result.high = quantized_bound(clamp->max, sink.result.affine);
   }
   return sink;
 }

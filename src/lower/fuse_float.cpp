@@ -3,7 +3,7 @@
 #include <limits>
 #include <optional>
 
-#include "graph/constant_float.h"
+#include "graph/clamp.h"
 #include "graph/edit.h"
 #include "lower/passes.h"
 
@@ -43,19 +43,13 @@ class FloatFusion {
   }
 
   std::optional<Clamp> fusable_clamp(const Node& node) const {
-    constexpr float kInf = std::numeric_limits<float>::infinity();
-    if (node.is("Relu")) return Clamp{0.0F, kInf};
-    if (!node.is("Clip")) return std::nullopt;
-    constexpr float kMax = std::numeric_limits<float>::max();  // ONNX's limit for a missing bound
-    const auto bound = [&](std::size_t index, float missing) -> std::optional<float> {
-      if (!node.has_input(index)) return missing;
-      return constant_float(graph_, node.inputs[index]);
-    };
-    const std::optional<float> low = bound(1, -kMax);
-    const std::optional<float> high = bound(2, kMax);
+    const std::optional<Range> bounds = clamp_of(graph_, node);
     // oneDNN's clip needs min <= max; a Clip with min > max stays a node of its own.
-    if (!low || !high || !(*low <= *high)) return std::nullopt;
-    return Clamp{*low, *high};
+    if (!bounds || bounds->min > bounds->max) return std::nullopt;
+    constexpr float kMax = std::numeric_limits<float>::max();  // ONNX's limit for a missing bound
+    const bool clips = node.is("Clip");
+    return Clamp{clips && !node.has_input(1) ? -kMax : bounds->min,
+                 clips && !node.has_input(2) ? kMax : bounds->max};
   }
 
   void take_output(NodeId id, NodeId absorbed) {
