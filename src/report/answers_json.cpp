@@ -57,6 +57,22 @@ Json json_of_equal_answers(const EqualAnswers& answers) {
 
 }  // namespace
 
+Json json_of_outputs(const std::vector<OutputError>& outputs) {
+  Json list = Json::array();
+  for (const OutputError& output : outputs) {
+    list.push_back({{"name", output.name},
+                    {"sqnr_db", output.sqnr_db},
+                    {"pooled_sqnr_db", output.pooled_sqnr_db},
+                    {"lowest_sqnr_db", output.lowest_sqnr_db},
+                    {"cosine", output.cosine},
+                    {"max_abs_error", output.max_abs_error}});
+    if (output.psnr_db) list.back()["psnr_db"] = *output.psnr_db;
+    const std::string worst = output.lowest_sqnr_image.string();
+    if (!worst.empty()) list.back()["lowest_sqnr_image"] = worst;
+  }
+  return list;
+}
+
 void add_agreement(const AnswerAgreement& agreement, Json& json) {
   if (agreement.boxes) json["boxes"] = json_of_box_agreement(*agreement.boxes);
   if (agreement.mask) json["mask"] = json_of_mask_agreement(*agreement.mask);

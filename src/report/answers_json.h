@@ -3,13 +3,18 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "qtool/answers/answer.h"
+#include "qtool/compare/infer.h"
 
 namespace qtool {
 
 /// Adds `boxes`, `mask`, `decisions` and `texts` to `json`, each only if it was asked for.
 void add_agreement(const AnswerAgreement& agreement, nlohmann::ordered_json& json);
+
+/// How far each output of the two models agrees.
+nlohmann::ordered_json json_of_outputs(const std::vector<OutputError>& outputs);
 
 /// Every box with its class, score and corners in pixels of the network's input.
 nlohmann::ordered_json json_of(std::span<const Box> boxes,

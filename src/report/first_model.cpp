@@ -8,7 +8,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "json/json_text.h"
-#include "report/render.h"
+#include "report/evaluation.h"
 #include "report/shell.h"
 
 namespace qtool {

@@ -13,7 +13,7 @@
 #include "qtool/base/error.h"
 #include "qtool/graph/model_format.h"
 #include "qtool/quantize/coverage.h"
-#include "report/summary.h"
+#include "report/model_summary.h"
 #include "signals.h"
 
 namespace qtool::tool {

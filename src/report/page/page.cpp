@@ -12,8 +12,8 @@
 #include "base/printable.h"
 #include "qtool/quantize/coverage.h"
 #include "report/analysis.h"
+#include "report/evaluation.h"
 #include "report/page/page_template.h"
-#include "report/render.h"
 
 namespace qtool {
 namespace {

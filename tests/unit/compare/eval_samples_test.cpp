@@ -10,7 +10,7 @@
 #include "compare/class_tally.h"
 #include "qtool/compare/evaluate.h"
 #include "report/csv.h"
-#include "report/render.h"
+#include "report/evaluation.h"
 #include "report/samples.h"
 
 namespace qtool {

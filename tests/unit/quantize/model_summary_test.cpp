@@ -1,3 +1,5 @@
+#include "report/model_summary.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +10,6 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement/placement.h"
-#include "report/summary.h"
 #include "unit/onnx_models.h"
 #include "unit/quantize_net.h"
 

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "report/render.h"
+#include "report/evaluation.h"
+#include "report/inference.h"
 
 namespace qtool {
 namespace {

@@ -1,5 +1,4 @@
-#include "report/render.h"
-
+// The results of eval, infer, bench and inspect as text and JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +9,12 @@
 
 #include "base/text.h"
 #include "qtool/base/error.h"
+#include "report/evaluation.h"
 #include "report/faster.h"
+#include "report/inference.h"
+#include "report/model_summary.h"
 #include "report/preprocessing.h"
+#include "report/profile.h"
 #include "report/text_table.h"
 
 namespace qtool {

@@ -15,7 +15,7 @@
 #include "program/program.h"
 #include "progress.h"
 #include "qtool/compare/profile.h"
-#include "report/render.h"
+#include "report/profile.h"
 #include "terminal.h"
 
 namespace qtool::tool {

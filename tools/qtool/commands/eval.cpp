@@ -15,7 +15,7 @@
 #include "program/checks.h"
 #include "program/program.h"
 #include "qtool/compare/evaluate.h"
-#include "report/render.h"
+#include "report/evaluation.h"
 #include "report/samples.h"
 #include "terminal.h"
 

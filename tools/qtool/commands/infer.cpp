@@ -24,8 +24,8 @@
 #include "qtool/image/image.h"
 #include "qtool/quantize/quantize.h"
 #include "report/diff/tensor_dump.h"
+#include "report/inference.h"
 #include "report/page/draw.h"
-#include "report/render.h"
 #include "signals.h"
 #include "terminal.h"
 

@@ -15,7 +15,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/target.h"
-#include "report/render.h"
+#include "report/model_summary.h"
 #include "signals.h"
 #include "terminal.h"
 

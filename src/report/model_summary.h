@@ -9,7 +9,12 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/coverage.h"
+#include "report/text_table.h"
 
+// What `inspect` says about a model.
+// Text ends with a line feed. JSON has two-space indentation and a fixed order of keys. A number
+// that is not finite becomes null. Shares lie in [0, 1], and times are in seconds unless the key
+// says otherwise. Tables in a text are made to fit into `width` columns; other lines may be longer.
 namespace qtool {
 
 /// An input or output as the model file declares it.
@@ -71,5 +76,10 @@ struct RunSummary {
   PlanSummary plan;
   std::optional<Outlook> outlook;  ///< none for a model that is quantized already
 };
+
+/// `run`: the result of compiling the model for its declared shapes, if that succeeded.
+std::string text_of(const ModelSummary& model, const std::optional<RunSummary>& run,
+                    std::size_t width = kAnyWidth);
+std::string json_of(const ModelSummary& model, const std::optional<RunSummary>& run);
 
 }  // namespace qtool

@@ -1,4 +1,5 @@
-// The measurements of `bench` as text and as JSON.
+#include "report/profile.h"
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,8 +14,6 @@
 #include "base/text.h"
 #include "json/json_text.h"
 #include "report/latency.h"
-#include "report/render.h"
-#include "report/text_table.h"
 
 namespace qtool {
 namespace {

@@ -1,0 +1,121 @@
+#include "report/evaluation.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/percent.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "json/json_text.h"
+#include "report/answers.h"
+#include "report/answers_json.h"
+#include "report/int8_lines.h"
+#include "report/latency.h"
+#include "report/preprocessing_json.h"
+#include "report/samples.h"
+#include "report/samples_json.h"
+
+namespace qtool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = TextTable::Kind;
+constexpr std::size_t kMaxBadImages = 10;
+
+std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total) {
+  if (total == 0) return "-";
+  const double points = 100.0 * static_cast<double>(int8 - fp32) / static_cast<double>(total);
+  return concat(points > 0.0 ? "+" : "", to_fixed(points, 2));
+}
+
+std::string bad_image_lines(const std::vector<BadImage>& bad) {
+  if (bad.empty()) return {};
+  std::string text = concat("left out ", bad.size(), bad.size() == 1 ? " image:\n" : " images:\n");
+  for (std::size_t i = 0; i < bad.size() && i < kMaxBadImages; ++i) {
+    text += concat("  ", printable(bad[i].reason), "\n");
+  }
+  if (bad.size() > kMaxBadImages) text += concat("  and ", bad.size() - kMaxBadImages, " more\n");
+  return text;
+}
+
+}  // namespace
+
+std::string text_of(const EvalResult& result, std::size_t width) {
+  const bool has_int8 = result.int8.has_value();
+  const ModelScore int8 = result.int8.value_or(ModelScore{});
+  std::vector<TextTable::Column> columns{{concat(result.images, " ", result.noun, "s")},
+                                         {"FP32", Kind::kNumber, 2}};
+  add_int8_columns(columns, {{"INT8", Kind::kNumber, 3}, {"change", Kind::kNumber, 1}}, has_int8);
+  TextTable table(columns);
+  const auto add_accuracy = [&](const char* name, std::int64_t a, std::int64_t b) {
+    std::vector<std::string> row{name, percent_of(a, result.labelled)};
+    add_int8_columns(row, {percent_of(b, result.labelled), difference(b, a, result.labelled)},
+                     has_int8);
+    table.add(row);
+  };
+  if (result.labelled > 0) {
+    add_accuracy("top-1", result.fp32.top1, int8.top1);
+    add_accuracy("top-5", result.fp32.top5, int8.top5);
+  }
+  if (result.fp32.unanswered.images + int8.unanswered.images > 0) {
+    std::vector<std::string> row{"no answer", to_text(result.fp32.unanswered.images)};
+    add_int8_columns(row, {to_text(int8.unanswered.images), ""}, has_int8);
+    table.add(row);
+  }
+  const double fp32_rate = result.images_per_second(result.fp32);
+  const double int8_rate = result.images_per_second(int8);
+  std::vector<std::string> speed{concat(result.noun, "s/s"), to_fixed(fp32_rate, 1)};
+  add_int8_columns(speed, {to_fixed(int8_rate, 1), ratio(int8_rate, fp32_rate)}, has_int8);
+  table.add(speed);
+
+  std::string text = table.to_string(width);
+  if (result.labelled < result.images && result.classes > 0 && result.noun == "image") {
+    text += concat(result.images - result.labelled, " images have no known class\n");
+  }
+  if (has_int8 && result.classes > 0) {
+    text += concat("agreement: ", percent_of(result.agreement, result.images),
+                   " (same top-1 class for ", result.agreement, " of ", result.images, " ",
+                   result.noun, "s)\n");
+  }
+  text += text_of_classes(result, width);
+  text += requantization_line(result.requantization);
+  text += text_of(result.answers, width);
+  return concat(text, output_lines(result.outputs, result.images, result.noun),
+                bad_image_lines(result.bad));
+}
+
+std::string json_of(const EvalResult& result, const std::optional<SourcedPreprocess>& preprocess) {
+  const auto share = [](std::int64_t part, std::int64_t total) {
+    return total > 0 ? Json(static_cast<double>(part) / static_cast<double>(total)) : Json();
+  };
+  const auto score = [&](const ModelScore& model) {
+    Json unanswered{{"images", model.unanswered.images}};
+    if (model.unanswered.images > 0) unanswered["first"] = model.unanswered.first.string();
+    return Json{{"top1", share(model.top1, result.labelled)},
+                {"top5", share(model.top5, result.labelled)},
+                {"unanswered", std::move(unanswered)},
+                {"images_per_second", result.images_per_second(model)}};
+  };
+  Json json{{"images", result.images},           {"labelled", result.labelled},
+            {"classes", result.classes},         {"batch", result.batch},
+            {"workers", result.workers},         {"requantize", name_of(result.requantization)},
+            {"preprocess", json_of(preprocess)}, {"fp32", score(result.fp32)}};
+  json["near_chance"] = result.near_chance;
+  if (result.int8) {
+    json["int8"] = score(*result.int8);
+    json["agreement"] = result.classes > 0 ? share(result.agreement, result.images) : Json();
+    json["outputs"] = json_of_outputs(result.outputs);
+    add_agreement(result.answers, json);
+  }
+  add_classes(result, json);
+  Json bad = Json::array();
+  for (const BadImage& image : result.bad) {
+    bad.push_back({{"path", image.path.string()}, {"reason", image.reason}});
+  }
+  json["left_out"] = std::move(bad);
+  return json_text(json);
+}
+
+}  // namespace qtool

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "qtool/compare/infer.h"
+
+// Parts of the texts about an FP32 model and, where there is one, its INT8 model.
+namespace qtool {
+
+/// Adds the cells of the INT8 model to a row.
+template <typename Cell>
+void add_int8_columns(std::vector<Cell>& row, const std::vector<std::type_identity_t<Cell>>& cells,
+                      bool has_int8) {
+  if (has_int8) row.insert(row.end(), cells.begin(), cells.end());
+}
+
+/// The line that names the path of requantization; empty for the default path.
+inline std::string requantization_line(Requantization path) {
+  if (path == Requantization::kFloat) return {};
+  return concat("requantization: ", name_of(path), ", integers only\n");
+}
+
+/// One line for each output of the two models; `noun`: the word for a sample.
+inline std::string output_lines(const std::vector<OutputError>& outputs, std::int64_t images,
+                                std::string_view noun) {
+  std::string text;
+  for (const OutputError& output : outputs) {
+    if (std::isnan(output.sqnr_db)) {
+      text +=
+          concat("output '", printable(output.name), "': no ", noun, " that both models answer\n");
+      continue;
+    }
+    text +=
+        concat("output '", printable(output.name), "': SQNR ", to_fixed(output.sqnr_db, 2), " dB");
+    if (images > 1) {
+      text += concat(" (mean of the ", noun, "s; pooled ", to_fixed(output.pooled_sqnr_db, 2),
+                     ", lowest ", to_fixed(output.lowest_sqnr_db, 2), " in '",
+                     printable(output.lowest_sqnr_image.string()), "')");
+    }
+    if (output.psnr_db) text += concat(", PSNR ", to_fixed(*output.psnr_db, 2), " dB");
+    text += concat(", cosine ", to_fixed(output.cosine, 6), ", largest error ",
+                   to_fixed(output.max_abs_error, 5), "\n");
+  }
+  return text;
+}
+
+}  // namespace qtool
