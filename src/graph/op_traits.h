@@ -144,6 +144,15 @@ constexpr bool is_product(OpKind kind) noexcept {
          kind == OpKind::kRecurrent;
 }
 
+/// Whether input 2 of an operator with weights is a bias for its output channels, in its newest
+/// form.
+constexpr bool has_bias_input(const OpTraits& traits) noexcept {
+  if (traits.weights == WeightAxis::kNone || traits.arity.begin() == traits.arity.end()) {
+    return false;
+  }
+  return (traits.arity.end() - 1)->inputs.size() > 2;
+}
+
 /// The axis of a node's weights that its output channels lie along; std::nullopt without weights.
 std::optional<std::int64_t> weight_axis(const Node& node);
 

@@ -17,6 +17,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "graph/node_name.h"
+#include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "quantize/bias_correction.h"
@@ -211,10 +212,10 @@ Layer layer_of(const Groundwork& ground, const WaitingLayer& waiting, BiasCorrec
   layer.input.moments = &waiting.moments;
   if (waiting.samples.rows > 0) layer.input.samples = &waiting.samples;
   layer.input.passed = passed_interval(graph, waiting.node);
-  layer.input.mean_is_corrected =
-      takes_bias(graph, waiting.node, waiting.ports, ground.target()) &&
-      ((correction == BiasCorrection::kSequential && !graph.node(waiting.node).is("MatMul")) ||
-       (correction != BiasCorrection::kOff && has_means(graph, layer)));
+  layer.input.mean_is_corrected = takes_bias(graph, waiting.node, waiting.ports, ground.target()) &&
+                                  ((correction == BiasCorrection::kSequential &&
+                                    has_bias_input(traits_of(graph.node(waiting.node)))) ||
+                                   (correction != BiasCorrection::kOff && has_means(graph, layer)));
   return layer;
 }
 

@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "graph/node_name.h"
+#include "graph/op_traits.h"
 #include "on_images/masked_shift.h"
 #include "quantize/groundwork.h"
 #include "quantize/rounding/input_moments.h"
@@ -37,7 +38,7 @@ std::vector<MeasuredLayer> layers_of(const Graph& graph, const QuantizeReport& r
     }
     const auto placed = reports.find(name_of(graph, id));
     const bool corrected = placed != reports.end() && placed->second->role == NodeRole::kInteger &&
-                           !node.is("MatMul") && weight_ports(graph, id).has_value();
+                           has_bias_input(traits_of(node)) && weight_ports(graph, id).has_value();
     if (corrected) layers.push_back({id, placed->second->node, ++deepest});
     for (const ValueId output : node.outputs) {
       if (output != kNoValue) depth[static_cast<std::size_t>(output)] = deepest;

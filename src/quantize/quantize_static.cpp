@@ -5,6 +5,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "graph/node_name.h"
+#include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
 #include "qtool/graph/onnx.h"
@@ -30,8 +31,7 @@ BiasShift bias_shift(const Graph& graph, const CalibrationTable& table, BiasCorr
     return [&](const Layer& layer) {
       // The results of a MatMul or recurrent layer are not measured on images. Their shifts come
       // from the table's channel means.
-      const bool is_measured =
-          !graph.node(layer.node).is("MatMul") && !is_recurrent(graph, layer.node);
+      const bool is_measured = has_bias_input(traits_of(graph.node(layer.node)));
       if (!is_measured) return weight_bias_shift(graph, layer);
       const auto found = measured.find(name_of(graph, layer.node));
       if (found == measured.end()) return std::vector<double>();
