@@ -75,12 +75,6 @@ struct Workspace::State {
   std::vector<TensorView> outputs;
 };
 
-/// Assigns arena offsets so that no two storages that live at the same step overlap. Greedy: the
-/// largest storage first, each in the lowest gap that fits. Returns the bytes of the arena. Cost:
-/// O(n log n) for n storages. The search for gaps is bounded, so the arena may be larger than
-/// necessary when very many storages live at once.
-std::int64_t assign_offsets(std::vector<Storage>& storages);
-
 /// Lowers a shaped graph as the options say.
 void lower(ShapedGraph& shaped, const CompileOptions& options);
 

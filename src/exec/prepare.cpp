@@ -6,8 +6,8 @@
 
 #include "base/stop.h"
 #include "base/text.h"
-#include "graph/expand_subgraphs.h"
-#include "graph/passes.h"
+#include "graph/passes/expand_subgraphs.h"
+#include "graph/passes/passes.h"
 #include "lower/shaped_subgraphs.h"
 #include "lower/specialize.h"
 #include "ops/evaluate.h"

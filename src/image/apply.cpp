@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "image/header.h"
+#include "image/image_header.h"
 #include "image/resize.h"
 #include "qtool/base/error.h"
 #include "qtool/image/preprocess.h"

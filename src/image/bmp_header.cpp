@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "image/header.h"
+#include "image/image_header.h"
 
 namespace qtool {
 namespace {

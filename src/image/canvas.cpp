@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "image/header.h"
+#include "image/image_header.h"
 #include "image/resize.h"
 
 #pragma GCC diagnostic push

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "image/header.h"
+#include "image/image_header.h"
 
 namespace qtool {
 

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "image/decode_budget.h"
-#include "image/header.h"
+#include "image/image_header.h"
 #include "qtool/base/error.h"
 
 namespace qtool {

@@ -3,7 +3,7 @@
 
 #include "base/round_up.h"
 #include "base/text.h"
-#include "image/header.h"
+#include "image/image_header.h"
 
 namespace qtool {
 namespace {

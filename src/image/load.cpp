@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "image/decode_budget.h"
-#include "image/header.h"
+#include "image/image_header.h"
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"

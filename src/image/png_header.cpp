@@ -2,7 +2,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "image/header.h"
+#include "image/image_header.h"
 
 namespace qtool {
 namespace {

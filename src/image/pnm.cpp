@@ -1,5 +1,5 @@
 #include "base/text.h"
-#include "image/header.h"
+#include "image/image_header.h"
 
 namespace qtool {
 namespace {

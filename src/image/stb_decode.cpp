@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/text.h"
-#include "image/header.h"
+#include "image/image_header.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "image/header.h"
+#include "image/image_header.h"
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/text.h"
-#include "image/header.h"
+#include "image/image_header.h"
 
 namespace qtool {
 namespace {

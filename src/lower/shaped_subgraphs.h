@@ -1,6 +1,6 @@
 #pragma once
 
-#include "graph/expand_subgraphs.h"
+#include "graph/passes/expand_subgraphs.h"
 #include "lower/specialize.h"
 
 namespace qtool {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/fold_budget.h"
+#include "graph/passes/fold_budget.h"
 #include "ops/lowered.h"
 #include "ops/operator.h"
 #include "qtool/graph/graph.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/fold_budget.h"
+#include "graph/passes/fold_budget.h"
 #include "ops/lowered.h"
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"

@@ -18,7 +18,7 @@
 #include "compare/output_noise.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "search/mix_path.h"
+#include "search/greedy_path.h"
 #include "search/search_candidates.h"
 #include "search/search_memory.h"
 #include "search/search_tried.h"

@@ -11,8 +11,8 @@
 #include "analyze/exclusions.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/exec/executor.h"
+#include "search/greedy_path.h"
 #include "search/mix_forecast.h"
-#include "search/mix_path.h"
 
 namespace qtool {
 

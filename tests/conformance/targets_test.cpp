@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"

@@ -8,7 +8,7 @@
 
 #include "graph/arity.h"
 #include "graph/onnx/defs.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "model_nesting.h"
 #include "model_parts.h"
 

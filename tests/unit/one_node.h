@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 #include "unit/onnx_check.h"

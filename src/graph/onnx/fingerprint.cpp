@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/hash.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "graph/subgraphs.h"
 #include "qtool/graph/onnx.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "graph/constant_node.h"
+#include "graph/passes/constant_node.h"
 #include "qtool/base/error.h"
 
 namespace qtool {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/schema.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "qtool/base/error.h"
 
 namespace qtool {

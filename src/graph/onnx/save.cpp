@@ -15,7 +15,7 @@
 #include "graph/onnx/four_bits.h"
 #include "graph/onnx/proto.h"
 #include "graph/onnx/tensor.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "graph/subgraphs.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"

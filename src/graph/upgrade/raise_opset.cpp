@@ -6,7 +6,7 @@
 #include "graph/arity.h"
 #include "graph/onnx/four_bits.h"
 #include "graph/onnx/schema.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "graph/rank.h"
 #include "graph/subgraphs.h"
 #include "graph/upgrade/upgrade.h"

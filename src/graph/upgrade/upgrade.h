@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "graph/rank.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/graph.h"

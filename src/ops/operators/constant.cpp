@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "graph/constant_node.h"
+#include "graph/passes/constant_node.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/rows.h"

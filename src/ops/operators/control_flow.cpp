@@ -1,6 +1,6 @@
 // If and Loop whose course the data decides. When constants decide it, expand_node()
-// (graph/expand_subgraphs.h) has replaced the node by the nodes of its subgraph. A Scan always
-// becomes a Loop.
+// (graph/passes/expand_subgraphs.h) has replaced the node by the nodes of its subgraph. A Scan
+// always becomes a Loop.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,7 +13,7 @@
 #include "base/saturate.h"
 #include "base/stop.h"
 #include "base/text.h"
-#include "graph/expand_subgraphs.h"
+#include "graph/passes/expand_subgraphs.h"
 #include "ops/operator.h"
 
 namespace qtool {

@@ -11,9 +11,10 @@
 
 namespace qtool {
 
-// A node stays in FP32 for one of three reasons: its target does not list its operator (see
-// targets/target_ops.inc), an integer kernel refuses it (here), or nothing around it runs on
-// integers (placement.cpp).
+// Why a node stays in FP32. The target does not list its operator (targets/target_ops.inc), or an
+// integer kernel refuses it (here). The user excludes it, a tensor has no range, or nothing around
+// it runs on integers (placement.cpp). It is a function of a tensor that keeps 16 bits
+// (wide_tensors.cpp). Or the compiled plan runs it so, whatever was planned (follow_plan.cpp).
 
 /// Why a node cannot run on integers, whatever the ranges are: because of its operator, its
 /// operands, or a node before it that qtool does not run. A phrase; empty if the node can run on

@@ -10,7 +10,7 @@
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"
 #include "report/answers.h"
-#include "report/page/draw.h"
+#include "report/page/draw_answers.h"
 
 namespace qtool {
 namespace {

@@ -1,4 +1,4 @@
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 
 namespace qtool {
 

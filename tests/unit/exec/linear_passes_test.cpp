@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "calib/decide.h"
+#include "exec/memory_plan.h"
 #include "exec/plan.h"
 #include "exec/step_of.h"
 #include "qtool/base/error.h"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "exec/memory_plan.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "support/random_floats.h"

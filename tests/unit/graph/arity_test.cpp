@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/target.h"

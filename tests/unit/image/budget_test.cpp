@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "image/decode_budget.h"
-#include "image/header.h"
+#include "image/image_header.h"
 #include "qtool/base/error.h"
 #include "unit/image_bytes.h"
 

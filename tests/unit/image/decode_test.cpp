@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "image/header.h"
+#include "image/image_header.h"
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"
 #include "support/places.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "image/header.h"
+#include "image/image_header.h"
 #include "qtool/base/error.h"
 #include "unit/image_bytes.h"
 

@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "console.h"
-#include "evaluation.h"
 #include "files.h"
 #include "model.h"
 #include "options/accuracy.h"
@@ -23,6 +22,7 @@
 #include "qtool/pipeline/make_model.h"
 #include "quantize_warnings.h"
 #include "report/first_model.h"
+#include "run_evaluation.h"
 #include "shown_command.h"
 #include "step_display.h"
 #include "terminal.h"

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "console.h"
-#include "evaluation.h"
 #include "files.h"
 #include "model.h"
 #include "options/images.h"
@@ -17,6 +16,7 @@
 #include "qtool/compare/evaluate.h"
 #include "report/evaluation.h"
 #include "report/samples.h"
+#include "run_evaluation.h"
 #include "terminal.h"
 
 namespace qtool::tool {

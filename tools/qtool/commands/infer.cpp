@@ -25,7 +25,7 @@
 #include "qtool/quantize/quantize.h"
 #include "report/diff/tensor_dump.h"
 #include "report/inference.h"
-#include "report/page/draw.h"
+#include "report/page/draw_answers.h"
 #include "signals.h"
 #include "terminal.h"
 

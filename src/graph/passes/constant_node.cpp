@@ -1,4 +1,4 @@
-#include "graph/constant_node.h"
+#include "graph/passes/constant_node.h"
 
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-#include "graph/expand_subgraphs.h"
+#include "graph/passes/expand_subgraphs.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "graph/edit.h"
 #include "graph/node_name.h"
-#include "graph/scan_to_loop.h"
+#include "graph/passes/scan_to_loop.h"
 #include "qtool/base/error.h"
 
 namespace qtool {

@@ -1,4 +1,4 @@
-#include "search/mix_path.h"
+#include "search/greedy_path.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "graph/scan_to_loop.h"
+#include "graph/passes/scan_to_loop.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "report/page/draw.h"
+#include "report/page/draw_answers.h"
 
 #include <algorithm>
 #include <array>

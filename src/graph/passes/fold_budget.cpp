@@ -1,4 +1,4 @@
-#include "graph/fold_budget.h"
+#include "graph/passes/fold_budget.h"
 
 #include <unordered_set>
 

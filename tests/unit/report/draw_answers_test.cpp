@@ -1,4 +1,4 @@
-#include "report/page/draw.h"
+#include "report/page/draw_answers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

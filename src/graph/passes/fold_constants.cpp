@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "graph/constant_node.h"
-#include "graph/passes.h"
+#include "graph/passes/constant_node.h"
+#include "graph/passes/passes.h"
 #include "qtool/base/error.h"
 
 namespace qtool {

@@ -1,4 +1,4 @@
-#include "evaluation.h"
+#include "run_evaluation.h"
 
 #include <string>
 #include <vector>

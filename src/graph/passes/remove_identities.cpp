@@ -4,7 +4,7 @@
 
 #include "graph/constant_float.h"
 #include "graph/onnx/dtype.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 
 namespace qtool {
 namespace {

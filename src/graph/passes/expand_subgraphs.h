@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/fold_budget.h"
+#include "graph/passes/fold_budget.h"
 #include "graph/subgraphs.h"
 #include "qtool/graph/graph.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 
 namespace qtool {
 namespace {

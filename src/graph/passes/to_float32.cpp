@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "graph/onnx/dtype.h"
-#include "graph/passes.h"
+#include "graph/passes/passes.h"
 #include "graph/subgraphs.h"
 
 namespace qtool {

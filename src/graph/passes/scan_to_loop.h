@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/expand_subgraphs.h"
+#include "graph/passes/expand_subgraphs.h"
 #include "qtool/graph/graph.h"
 
 namespace qtool {
