@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/id_map.h"
 #include "lower/specialize.h"
 #include "ops/operator.h"
 #include "qtool/exec/executor.h"
@@ -122,9 +123,9 @@ class PlanBuilder {
   std::int64_t own_table_bytes_ = 0;
   std::int64_t& table_bytes_;  // claimed by the operators of this plan and of nested plans
   std::unordered_multimap<ValueId, std::size_t> probe_of_;  // indices in CompileOptions::observe
-  // By ValueId: the plan value in plain and in channels-last layout, -1 where there is none.
-  std::vector<std::array<std::int32_t, 2>> by_layout_;
-  std::vector<std::int32_t> primary_;
+  // The plan value in plain and in channels-last layout, -1 where there is none.
+  IdMap<ValueId, std::array<std::int32_t, 2>> by_layout_;
+  IdMap<ValueId, std::int32_t> primary_;
 };
 
 }  // namespace qtool

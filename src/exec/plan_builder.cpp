@@ -13,7 +13,6 @@
 #include "exec/plan.h"
 #include "exec/plan_body.h"
 #include "exec/reorder.h"
-#include "graph/index_of.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
 
@@ -43,9 +42,9 @@ PlanBuilder::PlanBuilder(const ShapedGraph& shaped, const CompileOptions& option
       packs_(packs),
       stop_(std::move(stop)),
       plan_(std::make_unique<Plan::State>()),
-      table_bytes_(table_bytes == nullptr ? own_table_bytes_ : *table_bytes) {
-  by_layout_.assign(shaped.graph.value_limit(), {-1, -1});
-  primary_.assign(shaped.graph.value_limit(), -1);
+      table_bytes_(table_bytes == nullptr ? own_table_bytes_ : *table_bytes),
+      by_layout_(shaped.graph.value_limit(), {-1, -1}),
+      primary_(shaped.graph.value_limit(), -1) {
   plan_->threads = options.threads;
   for (std::size_t i = 0; i < shaped.observed.size(); ++i) {
     probe_of_.emplace(shaped.observed[i], i);
@@ -70,10 +69,10 @@ std::int32_t PlanBuilder::add_value(const ValueInfo& info, Layout layout, std::i
   return static_cast<std::int32_t>(plan_->values.size()) - 1;
 }
 
-std::int32_t PlanBuilder::primary(ValueId id) const { return primary_[index_of(id)]; }
+std::int32_t PlanBuilder::primary(ValueId id) const { return primary_[id]; }
 
 std::int32_t PlanBuilder::value_in(ValueId id, Layout layout) {
-  auto& by_layout = by_layout_[index_of(id)];
+  auto& by_layout = by_layout_[id];
   if (by_layout[static_cast<std::size_t>(layout)] >= 0)
     return by_layout[static_cast<std::size_t>(layout)];
   const Value& value = shaped_.graph.value(id);
@@ -83,7 +82,7 @@ std::int32_t PlanBuilder::value_in(ValueId id, Layout layout) {
     const std::int32_t storage = add_storage(0);
     plan_->storages.back().constant = value.constant;
     const std::int32_t added = add_value(info, layout, storage);
-    by_layout[0] = primary_[index_of(id)] = added;
+    by_layout[0] = primary_[id] = added;
     return added;
   }
   const std::int32_t source = primary(id);
@@ -123,7 +122,7 @@ void PlanBuilder::add_input(std::size_t index) {
   const std::int32_t storage = add_storage(bytes_of(info));
   plan_->storages.back().graph_input = static_cast<std::int32_t>(index);
   const std::int32_t value = add_value(info, Layout::kPlain, storage);
-  by_layout_[index_of(id)][0] = primary_[index_of(id)] = value;
+  by_layout_[id][0] = primary_[id] = value;
   plan_->inputs.push_back(value);
   plan_->input_infos.push_back({shaped_.graph.value(id).name, info.dtype, info.shape});
   observe(id, value, -1);
@@ -135,7 +134,7 @@ void PlanBuilder::add_alias(NodeId id) {
   const std::int32_t source = value_in(node.inputs[0], Layout::kPlain);
   const std::int32_t storage = plan_->values[static_cast<std::size_t>(source)].storage;
   const std::int32_t value = add_value(shaped_.info(output), Layout::kPlain, storage);
-  by_layout_[index_of(output)][0] = primary_[index_of(output)] = value;
+  by_layout_[output][0] = primary_[output] = value;
   observe(output, value, static_cast<std::int32_t>(plan_->steps.size()) - 1);
 }
 
@@ -195,8 +194,8 @@ void PlanBuilder::add_node(NodeId id) {
     const ValueInfo& info = shaped_.info(output);
     const Layout chosen = info.shape.rank() == 4 ? layout : Layout::kPlain;
     const std::int32_t value = add_value(info, chosen, add_storage(bytes_of(info)));
-    by_layout_[index_of(output)][static_cast<std::size_t>(chosen)] = value;
-    primary_[index_of(output)] = value;
+    by_layout_[output][static_cast<std::size_t>(chosen)] = value;
+    primary_[output] = value;
     step.outputs.push_back(value);
     context.output_layouts.push_back(chosen);
     observe(output, value, step_index);

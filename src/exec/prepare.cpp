@@ -6,6 +6,7 @@
 
 #include "base/stop.h"
 #include "base/text.h"
+#include "graph/id_map.h"
 #include "graph/passes/expand_subgraphs.h"
 #include "graph/passes/passes.h"
 #include "lower/shaped_subgraphs.h"
@@ -74,16 +75,15 @@ bool expand(Graph& graph, Budgets& budgets) {
   const std::optional<ShapedGraph> shaped = shape_fixed(graph, budgets.shaping);
   // The shaped graph was expanded separately, so a value that expanding adds has another id there.
   const std::size_t shared = graph.value_limit();
-  const ExpandTools tools{
-      [&](ValueId id) {
-        const bool is_shared = id != kNoValue && static_cast<std::size_t>(id) < shared;
-        return shaped && is_shared ? known_of(*shaped, id) : known_of(graph, id);
-      },
-      [&](Graph body) {
-        budgets.expand.spend(static_cast<std::int64_t>(body.nodes().size()));
-        return prepare(std::move(body), budgets);
-      },
-      budgets.expand};
+  const auto known = [&](ValueId id) {
+    const bool is_shared = id != kNoValue && index_of(id) < shared;
+    return shaped && is_shared ? known_of(*shaped, id) : known_of(graph, id);
+  };
+  const auto fold = [&](Graph body) {
+    budgets.expand.spend(static_cast<std::int64_t>(body.nodes().size()));
+    return prepare(std::move(body), budgets);
+  };
+  const ExpandTools tools{known, fold, budgets.expand};
   return expand_subgraphs(graph, tools);
 }
 

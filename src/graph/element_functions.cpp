@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/constant_float.h"
+#include "graph/id_map.h"
 #include "graph/op_traits.h"
 
 namespace qtool {
@@ -15,25 +16,22 @@ constexpr std::size_t kMaxNodes = 16;
 
 class Finder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph) {
-    for (const NodeId id : graph.nodes()) {
-      const auto index = static_cast<std::size_t>(id);
-      if (index >= position_.size()) position_.resize(index + 1);
-      position_[index] = next_++;
-    }
-    taken_.resize(position_.size());
+  explicit Finder(const Graph& graph)
+      : graph_(graph), position_(node_limit(graph)), taken_(position_.size(), 0) {
+    std::size_t next = 0;
+    for (const NodeId id : graph.nodes()) position_[id] = next++;
   }
 
   std::vector<ElementFunction> run() {
     std::vector<ElementFunction> functions;
     const std::vector<NodeId>& order = graph_.nodes();
     for (auto last = order.rbegin(); last != order.rend(); ++last) {
-      if (taken_[static_cast<std::size_t>(*last)] || !is_step(*last)) continue;
+      if (taken_[*last] != 0 || !is_step(*last)) continue;
       std::optional<ElementFunction> found = grow(*last);
       if (!found || std::ranges::all_of(found->nodes, [&](NodeId id) { return clamps(id); })) {
         continue;
       }
-      for (const NodeId id : found->nodes) taken_[static_cast<std::size_t>(id)] = true;
+      for (const NodeId id : found->nodes) taken_[id] = 1;
       functions.push_back(std::move(*found));
     }
     return functions;
@@ -75,7 +73,7 @@ class Finder {
       if (read.size() == 1) best = ElementFunction{read[0], graph_.node(last).outputs[0], nodes};
       if (nodes.size() == kMaxNodes) break;
       const NodeId producer = latest_producer(read);
-      if (producer == kNoNode || !is_step(producer) || taken_[static_cast<std::size_t>(producer)] ||
+      if (producer == kNoNode || !is_step(producer) || taken_[producer] != 0 ||
           (read.size() == 1 && clamps(producer))) {
         break;
       }
@@ -87,8 +85,7 @@ class Finder {
       nodes.push_back(producer);
     }
     if (best) {
-      std::ranges::sort(best->nodes, {},
-                        [&](NodeId id) { return position_[static_cast<std::size_t>(id)]; });
+      std::ranges::sort(best->nodes, {}, [&](NodeId id) { return position_[id]; });
     }
     return best;
   }
@@ -113,8 +110,7 @@ class Finder {
     for (const ValueId id : values) {
       const NodeId producer = graph_.value(id).producer;
       if (producer == kNoNode) continue;
-      if (latest == kNoNode || position_[static_cast<std::size_t>(producer)] >
-                                   position_[static_cast<std::size_t>(latest)]) {
+      if (latest == kNoNode || position_[producer] > position_[latest]) {
         latest = producer;
       }
     }
@@ -122,9 +118,8 @@ class Finder {
   }
 
   const Graph& graph_;
-  std::vector<std::size_t> position_;  // by NodeId, in the graph's order
-  std::vector<bool> taken_;            // by NodeId: part of a function
-  std::size_t next_ = 0;
+  IdMap<NodeId, std::size_t> position_;  // in the graph's order
+  IdMap<NodeId, char> taken_;            // 1: part of a function
 };
 
 }  // namespace

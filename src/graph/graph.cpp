@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "graph/free_name.h"
-#include "graph/index_of.h"
+#include "graph/id_map.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
 
@@ -159,15 +159,16 @@ void Graph::set_op(NodeId id, std::string op_type, std::string domain) {
 Node::AttributeMap& Graph::attributes(NodeId id) { return record(id).node.attributes; }
 
 void Graph::check() const {
-  std::vector<char> defined(values_.size(), 0);
+  IdMap<ValueId, char> defined(values_.size(), 0);
   for (std::size_t i = 0; i < values_.size(); ++i) {
+    const auto id = static_cast<ValueId>(i);
     const ValueRecord& r = values_[i];
-    defined[i] = r.is_input || r.value.constant != nullptr ? 1 : 0;
-    if (defined[i] != 0 && r.value.producer != kNoNode) {
+    defined[id] = r.is_input || r.value.constant != nullptr ? 1 : 0;
+    if (defined[id] != 0 && r.value.producer != kNoNode) {
       fail_model(concat("value '", r.value.name, "' is an input or a constant and has a producer"));
     }
     const auto found = by_name_.find(r.value.name);
-    if (found == by_name_.end() || found->second != static_cast<ValueId>(i)) {
+    if (found == by_name_.end() || found->second != id) {
       fail_model(concat("value '", r.value.name, "' is not the one its name leads to"));
     }
   }
@@ -187,7 +188,7 @@ void Graph::check() const {
     const Node& n = node(id);
     for (const ValueId input : n.inputs) {
       if (input == kNoValue) continue;
-      if (defined[index_of(input)] == 0) {
+      if (defined[input] == 0) {
         fail_model(concat(describe(id), ": input '", value(input).name,
                           "' is not defined before it is read"));
       }
@@ -198,14 +199,14 @@ void Graph::check() const {
     }
     for (const ValueId output : n.outputs) {
       if (output == kNoValue) continue;
-      if (value(output).producer != id || defined[index_of(output)] != 0) {
+      if (value(output).producer != id || defined[output] != 0) {
         fail_model(concat(describe(id), ": output '", value(output).name, "' is defined twice"));
       }
-      defined[index_of(output)] = 1;
+      defined[output] = 1;
     }
   }
   for (const ValueId output : outputs_) {
-    if (defined[index_of(output)] == 0) {
+    if (defined[output] == 0) {
       fail_model(concat("graph output '", value(output).name, "' is not defined"));
     }
   }

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "graph/index_of.h"
+#include "graph/id_map.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/graph.h"
 

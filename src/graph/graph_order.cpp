@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "graph/index_of.h"
+#include "graph/id_map.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/graph.h"
 
@@ -92,21 +92,21 @@ void Graph::sort() {
   // Kahn's algorithm. It always takes the ready node that comes first in the old order, so that the
   // order changes as little as possible.
   const std::vector<NodeId>& order = nodes();
-  std::vector<std::int32_t> waiting(nodes_.size(), 0);
-  std::vector<std::size_t> position(nodes_.size(), 0);
+  IdMap<NodeId, std::int32_t> waiting(nodes_.size(), 0);
+  IdMap<NodeId, std::size_t> position(nodes_.size(), 0);
   std::vector<std::size_t> ready;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::size_t n = index_of(order[i]);
-    position[n] = i;
+    const NodeId id = order[i];
+    position[id] = i;
     std::vector<NodeId> producers;
-    for (const ValueId input : nodes_[n].node.inputs) {
+    for (const ValueId input : nodes_[index_of(id)].node.inputs) {
       if (input != kNoValue && record(input).value.producer != kNoNode) {
         producers.push_back(record(input).value.producer);
       }
     }
     std::sort(producers.begin(), producers.end());
     producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
-    waiting[n] = static_cast<std::int32_t>(producers.size());
+    waiting[id] = static_cast<std::int32_t>(producers.size());
     if (producers.empty()) ready.push_back(i);
   }
   std::make_heap(ready.begin(), ready.end(), std::greater<>());
@@ -125,15 +125,15 @@ void Graph::sort() {
     std::sort(followers.begin(), followers.end());
     followers.erase(std::unique(followers.begin(), followers.end()), followers.end());
     for (const NodeId follower : followers) {
-      if (--waiting[index_of(follower)] == 0) {
-        ready.push_back(position[index_of(follower)]);
+      if (--waiting[follower] == 0) {
+        ready.push_back(position[follower]);
         std::push_heap(ready.begin(), ready.end(), std::greater<>());
       }
     }
   }
   if (sorted.size() != order.size()) {
     for (const NodeId id : order) {
-      if (waiting[index_of(id)] == 0) continue;
+      if (waiting[id] == 0) continue;
       throw Error(ErrorCode::kInvalidModel, concat(describe(id), ": is part of a cycle"));
     }
   }

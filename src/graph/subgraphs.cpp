@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "graph/edit.h"
 #include "graph/free_name.h"
+#include "graph/id_map.h"
 #include "graph/node_name.h"
 #include "graph/rank.h"
 #include "qtool/base/error.h"
@@ -180,18 +181,15 @@ ValueId Inliner::copy_constant(const Value& value, std::string_view prefix) {
 std::vector<NodeId> Inliner::copy(const Graph& body, std::span<const ValueId> inputs,
                                   std::span<const ValueId> outputs, std::string_view prefix) {
   std::vector<NodeId> added;
-  std::vector<std::optional<ValueId>> copies(body.value_limit());
-  const auto copy_of = [&](ValueId id) -> std::optional<ValueId>& {
-    return copies[static_cast<std::size_t>(id)];
-  };
-  for (std::size_t i = 0; i < inputs.size(); ++i) copy_of(body.inputs()[i]) = inputs[i];
+  IdMap<ValueId, std::optional<ValueId>> copies(body.value_limit());
+  for (std::size_t i = 0; i < inputs.size(); ++i) copies[body.inputs()[i]] = inputs[i];
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const ValueId id = body.outputs()[i];
-    if (outputs[i] != kNoValue && body.value(id).producer != kNoNode) copy_of(id) = outputs[i];
+    if (outputs[i] != kNoValue && body.value(id).producer != kNoNode) copies[id] = outputs[i];
   }
   const auto mapped = [&](ValueId id) {
     if (id == kNoValue) return kNoValue;
-    std::optional<ValueId>& copy = copy_of(id);
+    std::optional<ValueId>& copy = copies[id];
     if (copy) return *copy;
     const Value& value = body.value(id);
     if (value.constant != nullptr) {

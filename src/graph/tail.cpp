@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "graph/index_of.h"
 #include "graph/obstacles.h"
 #include "graph/op_traits.h"
 #include "graph/subgraphs.h"
@@ -19,16 +18,17 @@ namespace {
 class TailFinder {
  public:
   explicit TailFinder(const Graph& graph)
-      : graph_(graph), of_data_(graph.value_limit()), tail_root_(graph.value_limit(), kNoNode) {
-    for (const ValueId input : graph.inputs()) of_data_[index_of(input)] = true;
+      : graph_(graph), of_data_(graph.value_limit(), 0), tail_root_(graph.value_limit(), kNoNode) {
+    tail.root_of.resize(node_limit(graph), kNoNode);
+    for (const ValueId input : graph.inputs()) of_data_[input] = 1;
     for (const NodeId id : graph.nodes()) visit(id);
   }
 
   [[nodiscard]] bool depends_on_data(ValueId id) const {
-    return id != kNoValue && of_data_[index_of(id)];
+    return id != kNoValue && of_data_[id] != 0;
   }
   [[nodiscard]] bool is_of_tail(ValueId id) const {
-    return id != kNoValue && tail_root_[index_of(id)] != kNoNode;
+    return id != kNoValue && tail_root_[id] != kNoNode;
   }
 
   Tail tail;
@@ -40,18 +40,17 @@ class TailFinder {
         std::ranges::any_of(node.inputs, [&](ValueId input) { return depends_on_data(input); });
     const auto followed =
         std::ranges::find_if(node.inputs, [&](ValueId input) { return is_of_tail(input); });
-    NodeId root = followed == node.inputs.end() ? kNoNode : tail_root_[index_of(*followed)];
+    NodeId root = followed == node.inputs.end() ? kNoNode : tail_root_[*followed];
     if (root == kNoNode && reads_data && is_unplanned(id)) {
       root = id;
       tail.roots.push_back(id);
     }
-    tail.root_of.resize(std::max(tail.root_of.size(), index_of(id) + 1), kNoNode);
-    tail.root_of[index_of(id)] = root;
+    tail.root_of[id] = root;
     const bool shape_only = node.is("Shape") || node.is("Size");
     for (const ValueId output : node.outputs) {
       if (output == kNoValue) continue;
-      of_data_[index_of(output)] = reads_data && !shape_only;
-      tail_root_[index_of(output)] = root;
+      of_data_[output] = reads_data && !shape_only ? 1 : 0;
+      tail_root_[output] = root;
     }
   }
 
@@ -86,8 +85,8 @@ class TailFinder {
   }
 
   const Graph& graph_;
-  std::vector<bool> of_data_;
-  std::vector<NodeId> tail_root_;  // for values that the tail produces; else kNoNode
+  IdMap<ValueId, char> of_data_;      // 1: depends on the data
+  IdMap<ValueId, NodeId> tail_root_;  // for values that the tail produces; else kNoNode
 };
 
 // Whether a node of the tail is a trained part of the network: a product with a factor that does

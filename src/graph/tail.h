@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/id_map.h"
 #include "qtool/graph/graph.h"
 
 namespace qtool {
@@ -12,13 +13,12 @@ namespace qtool {
 /// the data, or qtool does not run their operator, or they depend on such a node.
 struct Tail {
   std::vector<NodeId> roots;  ///< nodes of the tail that depend on no other node of it
-  /// By NodeId: the root that a node depends on; for a root, the root itself. kNoNode or missing
-  /// for nodes outside the tail.
-  std::vector<NodeId> root_of;
+  /// The root that a node depends on; for a root, the root itself. kNoNode or missing for nodes
+  /// outside the tail.
+  IdMap<NodeId, NodeId> root_of;
 
   [[nodiscard]] NodeId root(NodeId id) const {
-    const auto index = static_cast<std::size_t>(id);
-    return index < root_of.size() ? root_of[index] : kNoNode;
+    return root_of.contains(id) ? root_of[id] : kNoNode;
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "graph/constant_float.h"
 #include "graph/edit.h"
+#include "graph/id_map.h"
 #include "lower/passes.h"
 
 namespace qtool {
@@ -48,7 +49,7 @@ class ChainFusion {
   // no type and shape yet.
   [[nodiscard]] bool is_tensor_of(ValueId id, const Shape& shape) const {
     if (id == kNoValue || graph_.is_constant(id)) return false;
-    const std::optional<ValueInfo>& info = shaped_.infos[static_cast<std::size_t>(id)];
+    const std::optional<ValueInfo>& info = shaped_.infos[id];
     return info && info->dtype == DType::kFloat32 && info->shape == shape;
   }
 
@@ -61,7 +62,7 @@ class ChainFusion {
     if (row == kChainRows.end() || node.inputs.size() != row->operands || !node.has_output(0)) {
       return nullptr;
     }
-    const auto& info = shaped_.infos[static_cast<std::size_t>(node.outputs[0])];
+    const auto& info = shaped_.infos[node.outputs[0]];
     if (!info) return nullptr;
     const Shape& shape = info->shape;
     bool has_tensor = false;
@@ -92,8 +93,7 @@ class ChainFusion {
         }
       }
     }
-    std::ranges::sort(nodes, {},
-                      [&](NodeId id) { return position_[static_cast<std::size_t>(id)]; });
+    std::ranges::sort(nodes, {}, [&](NodeId id) { return position_[id]; });
     return nodes;
   }
 
@@ -132,7 +132,7 @@ class ChainFusion {
 
   ShapedGraph& shaped_;
   Graph& graph_;
-  std::vector<std::size_t> position_;  // ShapedGraph::positions()
+  IdMap<NodeId, std::size_t> position_;  // ShapedGraph::positions()
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "graph/clamp.h"
 #include "graph/edit.h"
+#include "graph/id_map.h"
 #include "lower/passes.h"
 
 namespace qtool {
@@ -143,13 +144,12 @@ class FloatFusion {
   // preserves it: a node listed before `id` does not depend on it.
   bool depends_on(ValueId value, NodeId id) const {
     const NodeId producer = graph_.value(value).producer;
-    return producer != kNoNode &&
-           position_[static_cast<std::size_t>(producer)] >= position_[static_cast<std::size_t>(id)];
+    return producer != kNoNode && position_[producer] >= position_[id];
   }
 
   ShapedGraph& shaped_;
   Graph& graph_;
-  std::vector<std::size_t> position_;  // ShapedGraph::positions()
+  IdMap<NodeId, std::size_t> position_;  // ShapedGraph::positions()
 };
 
 }  // namespace

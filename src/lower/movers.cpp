@@ -72,7 +72,7 @@ void relabel_signed_activations(Clusters& c) {
       c.graph.set_input(reader, 2, raised_zero_point(c, c.affines(reader)->at(0)));
     }
     c.graph.set_input(id, 2, raised_zero_point(c, affines->at(0)));
-    c.shaped.infos[static_cast<std::size_t>(quantized)]->dtype = DType::kUInt8;
+    c.shaped.infos[quantized]->dtype = DType::kUInt8;
   }
 }
 

@@ -158,12 +158,10 @@ KnownValue known_of(const ShapedGraph& shaped, ValueId id) {
   KnownValue known;
   if (id == kNoValue) return known;
   known.constant = shaped.graph.value(id).constant;
-  const auto index = static_cast<std::size_t>(id);
-  if (index >= shaped.infos.size() || !shaped.infos[index]) return known;
-  known.dtype = shaped.infos[index]->dtype;
+  if (!shaped.infos.contains(id) || !shaped.infos[id]) return known;
+  known.dtype = shaped.infos[id]->dtype;
   known.shape.emplace();
-  for (const std::int64_t dim : shaped.infos[index]->shape.dims())
-    known.shape->push_back({dim, ""});
+  for (const std::int64_t dim : shaped.infos[id]->shape.dims()) known.shape->push_back({dim, ""});
   return known;
 }
 

@@ -26,9 +26,8 @@ std::string opset_text(const Graph& graph, const Node& node) {
 }
 
 std::optional<ValueInfo>& slot(ShapedGraph& shaped, ValueId id) {
-  const auto index = static_cast<std::size_t>(id);
-  if (index >= shaped.infos.size()) shaped.infos.resize(shaped.graph.value_limit());
-  return shaped.infos[index];
+  if (!shaped.infos.contains(id)) shaped.infos.resize(shaped.graph.value_limit());
+  return shaped.infos[id];
 }
 
 void learn_output(ShapedGraph& shaped, NodeId id, std::size_t output, const ValueInfo& info) {
@@ -276,14 +275,12 @@ ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
 
 const LoweredNode& ShapedGraph::lowered(NodeId id) const {
   static const LoweredNode kNothing;
-  const auto i = static_cast<std::size_t>(id);
-  return i < lowered_.size() ? lowered_[i] : kNothing;
+  return lowered_.contains(id) ? lowered_[id] : kNothing;
 }
 
 LoweredNode& ShapedGraph::slot(NodeId id) {
-  const auto i = static_cast<std::size_t>(id);
-  if (i >= lowered_.size()) lowered_.resize(i + 1);
-  return lowered_[i];
+  if (!lowered_.contains(id)) lowered_.resize(index_of(id) + 1);
+  return lowered_[id];
 }
 
 void ShapedGraph::lower_node(NodeId id, std::string_view op_type, LoweredParams params) {
@@ -293,14 +290,10 @@ void ShapedGraph::lower_node(NodeId id, std::string_view op_type, LoweredParams 
   graph.set_op(id, std::string(op_type), std::string(kLoweredDomain));
 }
 
-std::vector<std::size_t> ShapedGraph::positions() const {
+IdMap<NodeId, std::size_t> ShapedGraph::positions() const {
   const std::vector<NodeId>& order = graph.nodes();
-  std::vector<std::size_t> positions;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto node = static_cast<std::size_t>(order[i]);
-    if (node >= positions.size()) positions.resize(node + 1);
-    positions[node] = i;
-  }
+  IdMap<NodeId, std::size_t> positions(node_limit(graph));
+  for (std::size_t i = 0; i < order.size(); ++i) positions[order[i]] = i;
   return positions;
 }
 
@@ -309,7 +302,7 @@ void ShapedGraph::mark_integer(NodeId id) { slot(id).integer = true; }
 ValueId ShapedGraph::add_value(std::string_view base, ValueInfo info) {
   const ValueId id = graph.add_value(graph.unique_name(base));
   infos.resize(graph.value_limit());
-  infos[static_cast<std::size_t>(id)] = std::move(info);
+  infos[id] = std::move(info);
   return id;
 }
 
@@ -317,7 +310,7 @@ ValueId ShapedGraph::add_constant(std::string_view base, Tensor tensor) {
   ValueInfo info{tensor.dtype(), tensor.shape()};
   const ValueId id = graph.add_constant(graph.unique_name(base), std::move(tensor));
   infos.resize(graph.value_limit());
-  infos[static_cast<std::size_t>(id)] = std::move(info);
+  infos[id] = std::move(info);
   return id;
 }
 
@@ -338,12 +331,12 @@ void infer_missing(ShapedGraph& shaped) {
   shaped.infos.resize(shaped.graph.value_limit());
   for (std::size_t i = 0; i < shaped.graph.value_limit(); ++i) {
     const auto id = static_cast<ValueId>(i);
-    if (shaped.graph.is_constant(id) && !shaped.infos[i]) learn_constant(shaped, id);
+    if (shaped.graph.is_constant(id) && !shaped.infos[id]) learn_constant(shaped, id);
   }
   for (const NodeId id : shaped.graph.nodes()) {
     const Node& node = shaped.graph.node(id);
     const bool missing = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
-      return output != kNoValue && !shaped.infos[static_cast<std::size_t>(output)];
+      return output != kNoValue && !shaped.infos[output];
     });
     if (missing) infer_node(shaped, id);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/id_map.h"
 #include "graph/passes/fold_budget.h"
 #include "ops/lowered.h"
 #include "ops/operator.h"
@@ -17,7 +18,7 @@ namespace qtool {
 /// A graph for concrete input shapes: every value has a type and a shape.
 struct ShapedGraph {
   Graph graph;
-  std::vector<std::optional<ValueInfo>> infos;  ///< by ValueId
+  ValueInfos infos;
   /// Number of graph outputs of the model. The graph outputs after these are observed tensors,
   /// which passes must not change.
   std::size_t outputs = 0;
@@ -25,9 +26,7 @@ struct ShapedGraph {
   /// The bytes that computed constants may still take. The subgraphs of nodes share this budget.
   std::shared_ptr<FoldBudget> folding{};
 
-  [[nodiscard]] const ValueInfo& info(ValueId id) const {
-    return *infos[static_cast<std::size_t>(id)];
-  }
+  [[nodiscard]] const ValueInfo& info(ValueId id) const { return *infos[id]; }
 
   /// The result of lowering a node: its parameters and its ONNX operator. Default values for a node
   /// that was not lowered.
@@ -40,8 +39,8 @@ struct ShapedGraph {
   /// Notes that a node computes on integers.
   void mark_integer(NodeId id);
 
-  /// By NodeId: the position of the node in the order of execution.
-  [[nodiscard]] std::vector<std::size_t> positions() const;
+  /// The position of each node in the order of execution.
+  [[nodiscard]] IdMap<NodeId, std::size_t> positions() const;
 
   /// Adds a value or constant named `base`, with a number appended when the name is taken.
   ValueId add_value(std::string_view base, ValueInfo info);
@@ -50,7 +49,7 @@ struct ShapedGraph {
  private:
   LoweredNode& slot(NodeId id);
 
-  std::vector<LoweredNode> lowered_{};  // by NodeId; may lack the last nodes
+  IdMap<NodeId, LoweredNode> lowered_{};  // may lack the last nodes
 };
 
 /// Infers type and shape of every value from `shapes` and turns every value that is then known into

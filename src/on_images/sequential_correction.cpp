@@ -7,6 +7,7 @@
 
 #include "base/stop.h"
 #include "base/text.h"
+#include "graph/id_map.h"
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "on_images/masked_shift.h"
@@ -27,21 +28,21 @@ struct MeasuredLayer {
 /// The layers whose bias can be corrected, in the graph's order.
 std::vector<MeasuredLayer> layers_of(const Graph& graph, const QuantizeReport& report) {
   std::vector<MeasuredLayer> layers;
-  std::vector<std::int64_t> depth(graph.value_limit(), 0);
+  IdMap<ValueId, std::int64_t> depth(graph.value_limit(), 0);
   std::unordered_map<std::string_view, const NodeReport*> reports;
   for (const NodeReport& node : report.nodes) reports.emplace(node.node, &node);
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     std::int64_t deepest = 0;
     for (const ValueId input : node.inputs) {
-      if (input != kNoValue) deepest = std::max(deepest, depth[static_cast<std::size_t>(input)]);
+      if (input != kNoValue) deepest = std::max(deepest, depth[input]);
     }
     const auto placed = reports.find(name_of(graph, id));
     const bool corrected = placed != reports.end() && placed->second->role == NodeRole::kInteger &&
                            has_bias_input(traits_of(node)) && weight_ports(graph, id).has_value();
     if (corrected) layers.push_back({id, placed->second->node, ++deepest});
     for (const ValueId output : node.outputs) {
-      if (output != kNoValue) depth[static_cast<std::size_t>(output)] = deepest;
+      if (output != kNoValue) depth[output] = deepest;
     }
   }
   return layers;

@@ -19,6 +19,7 @@
 #include "compare/sample_runs.h"
 #include "compare/tensor_rounding.h"
 #include "exec/replay.h"
+#include "graph/id_map.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/exec/executor.h"
 #include "quantize/groundwork.h"
@@ -82,13 +83,12 @@ class Tuner {
     compile.threads = 1;
     compile.keep = true;
     for (const ValueId id : ground.placement().quantized) {
-      const auto at = static_cast<std::size_t>(id);
       // The outputs of passing nodes and joined Concats are rounded already.
-      if (ground.placement().source[at] != id || is_joined(ground, id)) continue;
-      const auto [found, fresh] = group_of.emplace(affines.group[at], groups_.size());
+      if (ground.placement().source[id] != id || is_joined(ground, id)) continue;
+      const auto [found, fresh] = group_of.emplace(affines.group[id], groups_.size());
       if (fresh) {
         groups_.emplace_back().range =
-            represented_range(affines.by_value[at].value(), limits_of(scheme_));
+            represented_range(affines.by_value[id].value(), limits_of(scheme_));
       }
       groups_[found->second].tensors.push_back(tensors_.size());
       tensors_.push_back({ground.graph().value(id).name, found->second});
@@ -155,9 +155,9 @@ class Tuner {
   static bool is_joined(const Groundwork& ground, ValueId id) {
     const NodeId producer = ground.graph().value(id).producer;
     if (producer == kNoNode || !ground.graph().node(producer).is("Concat")) return false;
-    const std::vector<ValueId>& group = ground.activations().group;
+    const IdMap<ValueId, ValueId>& group = ground.activations().group;
     const ValueId first = ground.graph().node(producer).inputs.front();
-    return group[static_cast<std::size_t>(first)] == group[static_cast<std::size_t>(id)];
+    return group[first] == group[id];
   }
 
   static Range scaled(const Range& range, std::size_t factor) {

@@ -59,7 +59,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
   const Graph& graph = alone->graph;
   const NodeId id = alone->id;
   const Node& node = graph.node(id);
-  std::vector<std::optional<ValueInfo>> infos(graph.value_limit());
+  ValueInfos infos(graph.value_limit());
   std::vector<TensorView> values;
   std::vector<std::int32_t> inputs;
   std::int64_t input_bytes = 0;
@@ -67,7 +67,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
     inputs.push_back(input == kNoValue ? -1 : static_cast<std::int32_t>(values.size()));
     if (input == kNoValue) continue;
     const Tensor& constant = *graph.value(input).constant;
-    infos[static_cast<std::size_t>(input)] = ValueInfo{constant.dtype(), constant.shape()};
+    infos[input] = ValueInfo{constant.dtype(), constant.shape()};
     values.emplace_back(constant);
     input_bytes += constant.bytes();
   }
@@ -96,7 +96,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
     outputs.push_back(present ? static_cast<std::int32_t>(values.size()) : -1);
     if (!present) continue;
     values.emplace_back(results.back());
-    infos[static_cast<std::size_t>(node.outputs[i])] = shapes[i];
+    infos[node.outputs[i]] = shapes[i];
   }
   if (def->make == nullptr) {
     const TensorView& source = values[static_cast<std::size_t>(inputs[0])];

@@ -61,14 +61,14 @@ std::unique_ptr<Operator> make_operator(std::function<void(const Operands&)> run
 
 const ValueInfo& OpContext::input(std::size_t index) const {
   if (!has_input(index)) fail(concat("input ", index, " is missing"));
-  const auto& info = infos_[static_cast<std::size_t>(node.inputs[index])];
+  const auto& info = infos_[node.inputs[index]];
   if (!info) fail(concat("input ", index, " has no known shape"));
   return *info;
 }
 
 const ValueInfo& OpContext::output(std::size_t index) const {
   QTOOL_CHECK(node.has_output(index));
-  const auto& info = infos_[static_cast<std::size_t>(node.outputs[index])];
+  const auto& info = infos_[node.outputs[index]];
   QTOOL_CHECK(info.has_value());
   return *info;
 }

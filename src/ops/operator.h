@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "graph/id_map.h"
 #include "ops/body.h"
 #include "ops/integer/pack_cache.h"
 #include "ops/lowered.h"
@@ -31,6 +32,9 @@ struct ValueInfo {
   DType dtype = DType::kFloat32;
   Shape shape;
 };
+
+/// Types and shapes of a graph's values, as far as they are known.
+using ValueInfos = IdMap<ValueId, std::optional<ValueInfo>>;
 
 /// The physical layouts of rank-4 tensors that an operator works on.
 enum class LayoutRule : std::uint8_t {
@@ -53,12 +57,11 @@ class OpContext {
   std::int64_t* table_bytes = nullptr;  ///< bytes that operators claimed so far; null: not counted
   std::int64_t most_table_bytes = physical_memory();  ///< limit of all claims
 
-  OpContext(const Graph& g, NodeId node_id, const std::vector<std::optional<ValueInfo>>& infos,
+  OpContext(const Graph& g, NodeId node_id, const ValueInfos& infos,
             const LoweredParams& lowered = kNotLowered)
       : graph(g), id(node_id), node(g.node(node_id)), infos_(infos), lowered_(lowered) {}
   /// `infos` and `lowered` must outlive the context.
-  OpContext(const Graph&, NodeId, const std::vector<std::optional<ValueInfo>>&,
-            const LoweredParams&&) = delete;
+  OpContext(const Graph&, NodeId, const ValueInfos&, const LoweredParams&&) = delete;
 
   [[nodiscard]] std::size_t input_count() const { return node.inputs.size(); }
   [[nodiscard]] bool has_input(std::size_t index) const { return node.has_input(index); }
@@ -117,7 +120,7 @@ class OpContext {
  private:
   inline static const LoweredParams kNotLowered{};
 
-  const std::vector<std::optional<ValueInfo>>& infos_;
+  const ValueInfos& infos_;
   const LoweredParams& lowered_;
 };
 

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/disjoint_sets.h"
-#include "graph/index_of.h"
 #include "quantize/placement/operands.h"
 #include "quantize/rewrites/channel_noise.h"
 
@@ -35,8 +34,8 @@ class Groups {
   ValueId representative(ValueId id) { return static_cast<ValueId>(sets_.root(index_of(id))); }
 
   void merge(ValueId a, ValueId b) {
-    const std::size_t to = sets_.root(index_of(a));
-    const std::size_t from = sets_.root(index_of(b));
+    const ValueId to = representative(a);
+    const ValueId from = representative(b);
     if (to == from) return;
     Group merged = group(a);
     const Group& other = group(b);
@@ -49,7 +48,7 @@ class Groups {
     }
     merged.range = common;
     merged.narrowest = std::min(merged.narrowest, other.narrowest);
-    sets_.join(to, from);
+    sets_.join(index_of(to), index_of(from));
     group_[to] = merged;
   }
 
@@ -57,7 +56,7 @@ class Groups {
   void adopt(ValueId into, ValueId id) {
     const Group keep = group(into);
     sets_.join(index_of(into), index_of(id));
-    group_[sets_.root(index_of(into))] = keep;
+    group_[representative(into)] = keep;
   }
 
  private:
@@ -68,9 +67,9 @@ class Groups {
   };
 
   Group& group(ValueId id) {
-    const std::size_t r = sets_.root(index_of(id));
+    const ValueId r = representative(id);
     if (!group_[r]) {
-      const Value& value = graph_.value(static_cast<ValueId>(r));
+      const Value& value = graph_.value(r);
       Group fresh;
       if (value.constant != nullptr) {
         fresh.range = range_of(*value.constant);
@@ -91,7 +90,7 @@ class Groups {
   const Target& target_;
   const TableView& table_;
   DisjointSets sets_;
-  std::vector<std::optional<Group>> group_;
+  IdMap<ValueId, std::optional<Group>> group_;  // of representatives
 };
 
 }  // namespace
@@ -108,7 +107,7 @@ Range range_of(const Tensor& tensor) {
 ActivationAffines choose_activation_affines(const Graph& graph, const Placement& placement,
                                             const Target& target, const TableView& table) {
   Groups groups(graph, target, table);
-  const auto source = [&](ValueId id) { return placement.source[index_of(id)]; };
+  const auto source = [&](ValueId id) { return placement.source[id]; };
   struct Kept {
     NodeId id;
     double share;
@@ -161,11 +160,11 @@ ActivationAffines choose_activation_affines(const Graph& graph, const Placement&
   chosen.group.resize(graph.value_limit(), kNoValue);
   for (const ValueId id : placement.quantized) {
     const auto prescribed = fixed.find(source(id));
-    chosen.by_value[index_of(id)] =
+    chosen.by_value[id] =
         prescribed == fixed.end() ? groups.affine(source(id)) : prescribed->second;
-    chosen.group[index_of(id)] = groups.representative(source(id));
+    chosen.group[id] = groups.representative(source(id));
   }
-  for (const ValueId id : aligned_constants) chosen.by_value[index_of(id)] = groups.affine(id);
+  for (const ValueId id : aligned_constants) chosen.by_value[id] = groups.affine(id);
   for (const Kept& concat_node : kept) {
     UnequalConcat report;
     report.node = name_of(graph, concat_node.id);

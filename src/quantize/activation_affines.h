@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "graph/id_map.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement/placement.h"
 #include "quantize/table_view.h"
@@ -11,11 +12,11 @@ namespace qtool {
 
 /// The affine map of every quantized tensor, and the Concats whose operands have different maps.
 struct ActivationAffines {
-  std::vector<std::optional<Affine>> by_value;  ///< by ValueId; also constants of aligned Concats
-  /// By ValueId, for quantized tensors: the tensor that represents the group of tensors with one
-  /// map. A group holds, for example, the operands and the result of a Concat, and the tensors that
-  /// passing nodes make from them.
-  std::vector<ValueId> group;
+  IdMap<ValueId, std::optional<Affine>> by_value;  ///< also of constants of aligned Concats
+  /// For quantized tensors: the tensor that represents the group of tensors with one map. A group
+  /// holds, for example, the operands and the result of a Concat, and the tensors that passing
+  /// nodes make from them.
+  IdMap<ValueId, ValueId> group;
   std::vector<UnequalConcat> unequal;
 };
 

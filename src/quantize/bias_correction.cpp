@@ -131,16 +131,16 @@ std::vector<double> tap_shares(const Graph& graph, NodeId id, const WeightPorts&
 }
 
 BiasShift table_bias_shift(const Graph& graph, const CalibrationTable& table) {
-  std::vector<std::optional<ValueInfo>> infos;
+  ValueInfos infos;
   try {
     infos = specialize(graph, typical_shapes(graph, table.preprocess.value_or(Preprocess()))).infos;
   } catch (const Error& error) {  // shapes that cannot be inferred: padding is ignored
     if (error.code() == ErrorCode::kCancelled) throw;
   }
   return [&graph, infos = std::move(infos)](const Layer& layer) {
-    const auto input = static_cast<std::size_t>(graph.node(layer.node).inputs[0]);
+    const ValueId input = graph.node(layer.node).inputs[0];
     std::vector<double> shares;
-    if (input < infos.size() && infos[input]) {
+    if (infos.contains(input) && infos[input]) {
       shares = tap_shares(graph, layer.node, layer.ports, infos[input]->shape);
     }
     return weight_bias_shift(graph, layer, shares);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/stop.h"
+#include "graph/id_map.h"
 #include "graph/node_name.h"
 #include "quantize/bias_correction.h"
 #include "quantize/placement/wide_tensors.h"
@@ -66,7 +67,7 @@ std::vector<std::string> Groundwork::missing_ranges() const {
   std::vector<std::string> missing;
   for (const ValueId id : ideal.quantized) {
     // The output of a passing node shares the range of its input.
-    if (ideal.source[static_cast<std::size_t>(id)] != id) continue;
+    if (ideal.source[id] != id) continue;
     const std::string& name = graph_.value(id).name;
     if (!view_.has_range(name)) missing.push_back(name);
   }
@@ -76,16 +77,14 @@ std::vector<std::string> Groundwork::missing_ranges() const {
 bool Groundwork::scales_fit(ValueId weight) const {
   if (given_.rewrites == table_.rewrites) return true;
   // Scales of the network before the rewrites still fit the weights that no rewrite changed.
-  return given_.rewrites.names.empty() &&
-         static_cast<std::size_t>(weight) < prepared_.value_limit() &&
+  return given_.rewrites.names.empty() && index_of(weight) < prepared_.value_limit() &&
          prepared_.value(weight).constant == graph_.value(weight).constant;
 }
 
 Layer Groundwork::scaled_layer(NodeId node, const WeightPorts& ports, int threads) const {
   const ValueId input = graph_.node(node).inputs[0];
   Layer layer = begin_layer(graph_, node, ports, weight_scheme(graph_, node, target_),
-                            {activations_.by_value[static_cast<std::size_t>(input)].value(),
-                             means_for(graph_, node, view_)});
+                            {activations_.by_value[input].value(), means_for(graph_, node, view_)});
   std::optional<Affines> given;
   if (scales_fit(ports.weight)) given = view_.weight_affines(ports, node);
   choose_scales(layer, target_.weight_method, target_.granularity_of(graph_.node(node).op_type),

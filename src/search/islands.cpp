@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "graph/index_of.h"
+#include "graph/id_map.h"
 #include "quantize/placement/operands.h"
 
 namespace qtool {
@@ -26,17 +26,15 @@ struct BlockGraph {
 };
 
 BlockGraph block_graph(const Graph& graph, const Exclusions& exclusions) {
-  std::size_t nodes = 0;
-  for (const NodeId id : graph.nodes()) nodes = std::max(nodes, index_of(id) + 1);
-  std::vector<std::size_t> block_of(nodes, kNone);
+  IdMap<NodeId, std::size_t> block_of(node_limit(graph), kNone);
   BlockGraph made;
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     std::set<std::size_t> read;
     for (const ValueId input : node.inputs) {
       const NodeId producer = input == kNoValue ? kNoNode : graph.value(input).producer;
-      if (producer != kNoNode && block_of[index_of(producer)] != kNone) {
-        read.insert(block_of[index_of(producer)]);
+      if (producer != kNoNode && block_of[producer] != kNone) {
+        read.insert(block_of[producer]);
       }
     }
     const bool own = multiplies(node) || read.empty();
@@ -46,7 +44,7 @@ BlockGraph block_graph(const Graph& graph, const Exclusions& exclusions) {
       made.before.emplace_back();
       made.after.emplace_back();
     }
-    block_of[index_of(id)] = block;
+    block_of[id] = block;
     for (const std::size_t other : read) {
       if (other == block) continue;
       made.before[block].insert(other);

@@ -9,7 +9,6 @@
 
 #include "compare/model_pair.h"
 #include "exec/step_of.h"
-#include "graph/index_of.h"
 #include "graph/node_name.h"
 #include "lower/specialize.h"
 #include "qtool/exec/executor.h"
@@ -31,14 +30,12 @@ bool is_integer(NodeRole role) {
 
 MixForecast::MixForecast(const Executor& fp32, std::span<const Shape> inputs,
                          const Exclusions& exclusions, const AnalyzeResult& analysis)
-    : graph_(&fp32.graph()), exclusions_(&exclusions) {
-  std::size_t nodes = 0;
-  for (const NodeId id : graph_->nodes()) nodes = std::max(nodes, index_of(id) + 1);
-  noise_of_value_.resize(graph_->value_limit());
-  elements_.resize(graph_->value_limit());
-  noise_of_node_.resize(nodes);
-  macs_.resize(nodes);
-
+    : graph_(&fp32.graph()),
+      exclusions_(&exclusions),
+      noise_of_value_(graph_->value_limit()),
+      noise_of_node_(node_limit(*graph_)),
+      macs_(noise_of_node_.size()),
+      elements_(graph_->value_limit()) {
   std::unordered_map<std::string_view, NodeId> by_name;
   for (const NodeId id : graph_->nodes()) by_name.emplace(name_of(*graph_, id), id);
   for (const ErrorSource& source : analysis.sources) {
@@ -47,58 +44,56 @@ MixForecast::MixForecast(const Executor& fp32, std::span<const Shape> inputs,
     const double noise = std::isfinite(source.noise) ? source.noise : kWorst;
     if (source.kind != SourceKind::kActivation) {
       const auto node = by_name.find(source.node);
-      if (node != by_name.end()) noise_of_node_[index_of(node->second)] += noise;
+      if (node != by_name.end()) noise_of_node_[node->second] += noise;
     } else if (const std::optional<ValueId> id = graph_->find_value(source.name)) {
-      noise_of_value_[index_of(*id)] += noise;
+      noise_of_value_[*id] += noise;
     }
   }
 
   const std::shared_ptr<const Plan> plan = compile_pair(fp32, nullptr, inputs, 1).fp32;
   const ShapedGraph shaped = specialize(*graph_, input_shapes(*plan));
   for (std::size_t i = 0; i < std::min(elements_.size(), shaped.infos.size()); ++i) {
-    if (shaped.infos[i]) elements_[i] = static_cast<double>(shaped.infos[i]->shape.elements());
+    const auto id = static_cast<ValueId>(i);
+    if (shaped.infos[id]) elements_[id] = static_cast<double>(shaped.infos[id]->shape.elements());
   }
   const StepsOfNodes steps_of(plan->steps(), *graph_);
   for (const NodeId id : graph_->nodes()) {
     if (!multiplies(graph_->node(id))) continue;
     const std::optional<std::size_t> step = steps_of.step_of(id);
     if (!step) continue;
-    macs_[index_of(id)] = static_cast<double>(plan->steps()[*step].macs);
-    total_macs_ += macs_[index_of(id)];
+    macs_[id] = static_cast<double>(plan->steps()[*step].macs);
+    total_macs_ += macs_[id];
   }
 }
 
-double MixForecast::elements(ValueId id) const {
-  return id == kNoValue ? 0.0 : elements_[index_of(id)];
-}
+double MixForecast::elements(ValueId id) const { return id == kNoValue ? 0.0 : elements_[id]; }
 
 Forecast MixForecast::of(const NodeSet& excluded) const {
   const Placement placement = exclusions_->placement(excluded);
-  std::vector<char> integer(macs_.size(), 0);
+  IdMap<NodeId, char> integer(macs_.size(), 0);
   Forecast forecast;
   double float_macs = 0.0;
   double moved = 0.0;  // elements that FP32 computes or that are converted
   for (const NodePlacement& placed : placement.nodes) {
-    integer[index_of(placed.id)] = is_integer(placed.role) ? 1 : 0;
+    integer[placed.id] = is_integer(placed.role) ? 1 : 0;
     if (placed.role == NodeRole::kInteger) {
-      forecast.noise += noise_of_node_[index_of(placed.id)];
+      forecast.noise += noise_of_node_[placed.id];
       continue;
     }
-    float_macs += macs_[index_of(placed.id)];
+    float_macs += macs_[placed.id];
     const bool was_integer = is_integer(exclusions_->role(placed.id));
     if (placed.role == NodeRole::kFloat && was_integer && !multiplies(graph_->node(placed.id))) {
       moved += elements(first_output(graph_->node(placed.id)));
     }
   }
   for (const ValueId id : placement.quantized) {
-    forecast.noise += noise_of_value_[index_of(id)];
+    forecast.noise += noise_of_value_[id];
     const NodeId producer = graph_->value(id).producer;
-    if (producer == kNoNode || integer[index_of(producer)] == 0) moved += elements(id);
+    if (producer == kNoNode || integer[producer] == 0) moved += elements(id);
     const std::vector<NodeId>& readers = graph_->consumers(id);
     const bool read_in_float =
-        graph_->is_output(id) || std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
-          return integer[index_of(reader)] == 0;
-        });
+        graph_->is_output(id) || std::any_of(readers.begin(), readers.end(),
+                                             [&](NodeId reader) { return integer[reader] == 0; });
     if (read_in_float) moved += elements(id);
   }
   const double total = std::max(total_macs_, 1.0);
@@ -116,8 +111,7 @@ double MixForecast::cost_of_wide(const std::vector<std::string>& tensors) const 
     if (!tensor) continue;
     macs += kPasses * kMacsPerElement * elements(*tensor);
     for (const NodeId reader : graph_->consumers(*tensor)) {
-      macs +=
-          macs_[index_of(reader)] + kMacsPerElement * elements(first_output(graph_->node(reader)));
+      macs += macs_[reader] + kMacsPerElement * elements(first_output(graph_->node(reader)));
     }
   }
   return macs / std::max(total_macs_, 1.0);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/exclusions.h"
+#include "graph/id_map.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/exec/executor.h"
 #include "qtool/tensor/tensor.h"
@@ -42,10 +43,10 @@ class MixForecast {
 
   const Graph* graph_;
   const Exclusions* exclusions_;
-  std::vector<double> noise_of_value_;  // by ValueId
-  std::vector<double> noise_of_node_;   // by NodeId
-  std::vector<double> macs_;            // by NodeId
-  std::vector<double> elements_;        // by ValueId
+  IdMap<ValueId, double> noise_of_value_;
+  IdMap<NodeId, double> noise_of_node_;
+  IdMap<NodeId, double> macs_;
+  IdMap<ValueId, double> elements_;
   double total_macs_ = 0.0;
 };
 

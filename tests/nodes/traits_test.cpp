@@ -45,7 +45,7 @@ TEST(Traits, TellTypesAndRanksOfTheBackendSuite) {
     const auto types = element_types(graph);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNoValue) continue;
-      const auto& type = types[static_cast<std::size_t>(node.outputs[i])];
+      const auto& type = types[node.outputs[i]];
       if (type && declared[i].dtype) {
         EXPECT_EQ(name_of(*type), name_of(*declared[i].dtype)) << node.op_type << " output " << i;
         typed.insert(node.op_type);

@@ -21,7 +21,7 @@ Tensor to_channels_last(const Tensor& plain) {
 struct OneNode {
   Graph graph;
   NodeId node{};
-  std::vector<std::optional<ValueInfo>> infos;
+  ValueInfos infos;
 
   explicit OneNode(const OpCase& test) {
     Node n;
@@ -50,7 +50,7 @@ struct OneNode {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] == kNoValue) continue;
       const Tensor& tensor = *test.inputs[i].tensor;
-      infos[static_cast<std::size_t>(inputs[i])] = ValueInfo{tensor.dtype(), tensor.shape()};
+      infos[inputs[i]] = ValueInfo{tensor.dtype(), tensor.shape()};
     }
   }
 };
@@ -110,7 +110,7 @@ std::vector<Tensor> run_op(const OpCase& test, Layout layout, int threads) {
   std::vector<std::int32_t> outputs;
   for (std::size_t i = 0; i < test.outputs; ++i) {
     const ValueId id = one.graph.node(one.node).outputs[i];
-    one.infos[static_cast<std::size_t>(id)] = infos.at(i);
+    one.infos[id] = infos.at(i);
     const Layout own = infos[i].shape.rank() == 4 ? layout : Layout::kPlain;
     context.output_layouts.push_back(own);
     storage.emplace_back(infos[i].dtype, infos[i].shape);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "graph/id_map.h"
 #include "graph/passes/constant_node.h"
 #include "graph/passes/passes.h"
 #include "qtool/base/error.h"
@@ -43,11 +44,11 @@ std::optional<std::vector<Tensor>> evaluate_named(const Graph& graph, NodeId id,
 class Folder {
  public:
   Folder(Graph& graph, const Evaluate& evaluate)
-      : graph_(graph), evaluate_(evaluate), values_(graph.value_limit()) {
-    for (std::size_t i = 0; i < values_.size(); ++i) {
+      : graph_(graph), evaluate_(evaluate), state_(graph.value_limit()) {
+    for (std::size_t i = 0; i < state_.size(); ++i) {
       const auto id = static_cast<ValueId>(i);
-      values_[i].stored = graph.is_constant(id) ? graph.value(id).constant->bytes() : 0;
-      values_[i].readers = std::ssize(graph.consumers(id)) + (graph.is_output(id) ? 1 : 0);
+      state_[id].stored = graph.is_constant(id) ? graph.value(id).constant->bytes() : 0;
+      state_[id].readers = std::ssize(graph.consumers(id)) + (graph.is_output(id) ? 1 : 0);
     }
   }
 
@@ -71,8 +72,6 @@ class Folder {
     std::int64_t readers = 0;  // number of reading nodes that are not folded
     std::int64_t waiting = 0;  // how many of these wait because their results are too large
   };
-
-  ValueState& state(ValueId id) { return values_[static_cast<std::size_t>(id)]; }
 
   void queue(NodeId id) {
     if (!is_kept(graph_.node(id))) ready_.push_back(id);
@@ -98,7 +97,7 @@ class Folder {
     const std::vector<ValueId>& outputs = graph_.node(id).outputs;
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (outputs[i] != kNoValue && state(outputs[i]).readers > 0) bytes += results[i].bytes();
+      if (outputs[i] != kNoValue && state_[outputs[i]].readers > 0) bytes += results[i].bytes();
     }
     return bytes;
   }
@@ -109,14 +108,14 @@ class Folder {
     const std::vector<ValueId> inputs = inputs_of(id);
     std::int64_t freed = 0;
     for (const ValueId input : inputs) {
-      if (state(input).readers == 1) freed += state(input).stored;
+      if (state_[input].readers == 1) freed += state_[input].stored;
     }
     const std::int64_t bytes = bytes_of(id, *results);
     if (bytes <= freed + kFreeBytes) {
       fold(id, std::move(*results), freed);
     } else {
       waiting_.emplace(id, bytes);
-      for (const ValueId input : inputs) ++state(input).waiting;
+      for (const ValueId input : inputs) ++state_[input].waiting;
     }
     for (const ValueId input : inputs) fold_parts(input);
   }
@@ -124,7 +123,7 @@ class Folder {
   // Folds all readers of a constant together if each of them takes a part of it. For example, one
   // tensor may store the weights of three products.
   void fold_parts(ValueId whole) {
-    if (state(whole).waiting == 0 || state(whole).waiting != state(whole).readers) return;
+    if (state_[whole].waiting == 0 || state_[whole].waiting != state_[whole].readers) return;
     std::vector<NodeId> nodes;
     std::int64_t bytes = 0;
     for (const NodeId reader : graph_.consumers(whole)) {
@@ -133,14 +132,14 @@ class Folder {
       nodes.push_back(reader);
       bytes += found->second;
     }
-    if (bytes > state(whole).stored + std::ssize(nodes) * kFreeBytes) return;
-    std::int64_t freed = state(whole).stored;
+    if (bytes > state_[whole].stored + std::ssize(nodes) * kFreeBytes) return;
+    std::int64_t freed = state_[whole].stored;
     for (const NodeId id : nodes) {
       std::optional<std::vector<Tensor>> results = evaluate_named(graph_, id, evaluate_);
       if (!results) continue;  // the folding budget is used up: it stays a node
       const std::int64_t part = std::min(freed, waiting_.at(id));
       waiting_.erase(id);
-      for (const ValueId input : inputs_of(id)) --state(input).waiting;
+      for (const ValueId input : inputs_of(id)) --state_[input].waiting;
       fold(id, std::move(*results), part);
       freed -= part;
     }
@@ -148,13 +147,13 @@ class Folder {
 
   // `freed`: bytes of stored constants that the results replace.
   void fold(NodeId id, std::vector<Tensor> results, std::int64_t freed) {
-    for (const ValueId input : inputs_of(id)) --state(input).readers;
+    for (const ValueId input : inputs_of(id)) --state_[input].readers;
     const std::vector<ValueId> outputs = graph_.node(id).outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i] == kNoValue) continue;
-      if (state(outputs[i]).readers > 0) {
-        state(outputs[i]).stored = std::min(freed, results[i].bytes());
-        freed -= state(outputs[i]).stored;
+      if (state_[outputs[i]].readers > 0) {
+        state_[outputs[i]].stored = std::min(freed, results[i].bytes());
+        freed -= state_[outputs[i]].stored;
       }
       graph_.set_constant(outputs[i], std::make_shared<const Tensor>(std::move(results[i])));
     }
@@ -166,7 +165,7 @@ class Folder {
 
   Graph& graph_;
   const Evaluate& evaluate_;
-  std::vector<ValueState> values_;
+  IdMap<ValueId, ValueState> state_;
   std::deque<NodeId> ready_;
   std::unordered_map<NodeId, std::int64_t> computed_;  // distinct inputs that are not constant
   std::unordered_map<NodeId, std::int64_t> waiting_;   // bytes of the results

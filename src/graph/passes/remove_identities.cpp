@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "graph/constant_float.h"
+#include "graph/id_map.h"
 #include "graph/onnx/dtype.h"
 #include "graph/passes/passes.h"
 
@@ -47,16 +48,18 @@ bool does_nothing(const Graph& graph, const Node& node) {
 
 void remove_identities(Graph& graph) {
   // For each value, the value that it equals when all identities in between are removed.
-  std::vector<ValueId> origin(graph.value_limit());
-  for (std::size_t i = 0; i < origin.size(); ++i) origin[i] = static_cast<ValueId>(i);
-  const auto origin_of = [&](ValueId id) { return origin[static_cast<std::size_t>(id)]; };
+  IdMap<ValueId, ValueId> origin(graph.value_limit());
+  for (std::size_t i = 0; i < origin.size(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    origin[id] = id;
+  }
 
   std::vector<NodeId> writes_output;
   const std::vector<NodeId> order = graph.nodes();
   for (const NodeId id : order) {
     for (std::size_t i = 0; i < graph.node(id).inputs.size(); ++i) {
       const ValueId input = graph.node(id).inputs[i];
-      if (input != kNoValue && origin_of(input) != input) graph.set_input(id, i, origin_of(input));
+      if (input != kNoValue && origin[input] != input) graph.set_input(id, i, origin[input]);
     }
     const Node& node = graph.node(id);
     if (!does_nothing(graph, node)) continue;
@@ -65,7 +68,7 @@ void remove_identities(Graph& graph) {
       writes_output.push_back(id);
       continue;
     }
-    origin[static_cast<std::size_t>(output)] = node.inputs[0];
+    origin[output] = node.inputs[0];
     add_alias(graph, graph.value(output).name, graph.value(node.inputs[0]).name);
     disconnect(graph, id);  // now, so that a chain of identities does not add readers to its input
   }

@@ -64,9 +64,8 @@ class Emitter {
     const ValueId value = graph_.node(id).inputs[input];
     // A constant that was added after the affine maps were chosen, such as a corrected bias, has
     // none.
-    const auto at = static_cast<std::size_t>(value);
     std::optional<Affine> chosen;
-    if (at < activations_.by_value.size()) chosen = activations_.by_value[at];
+    if (activations_.by_value.contains(value)) chosen = activations_.by_value[value];
     const Tensor& real = *graph_.value(value).constant;
     const Affine affine = chosen ? *chosen : choose_affine(range_of(real), target_.activations);
     const auto key =
@@ -125,7 +124,7 @@ class Emitter {
   }
 
   [[nodiscard]] Affine affine_of(ValueId id) const {
-    const auto& affine = activations_.by_value[static_cast<std::size_t>(id)];
+    const auto& affine = activations_.by_value[id];
     QTOOL_CHECK(affine.has_value());
     return *affine;
   }
@@ -349,7 +348,7 @@ Graph emit_qdq(const Decisions& decisions, QuantizeReport& report) {
   std::unordered_map<ValueId, ValueId> rounded;
   for (const ValueId id : placement.quantized) {
     // A node that only moves integers cannot exceed the limits that its input keeps.
-    const bool moved = placement.source[static_cast<std::size_t>(id)] != id;
+    const bool moved = placement.source[id] != id;
     rounded.emplace(id, emitter.add_pair(id, moved ? Saturation::kByType : emitter.saturation()));
   }
   Graph emitted = emitter.finish();

@@ -53,8 +53,7 @@ class WideEmitter {
   /// The rounding error of `x`, quantized with a step that is smaller by kWideSteps.
   ValueId low_part(ValueId x, ValueId high) {
     const Scheme& scheme = decisions_.target.activations;
-    const float step =
-        decisions_.activations.by_value[static_cast<std::size_t>(x)].value().scale / kWideSteps;
+    const float step = decisions_.activations.by_value[x].value().scale / kWideSteps;
     const std::string stem = name_stem(graph_.value(x).name);
     const ValueId scale =
         graph_.add_constant(graph_.unique_name(concat(stem, "_ls")), Tensor::scalar<float>(step));

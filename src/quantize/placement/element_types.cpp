@@ -9,10 +9,8 @@
 namespace qtool {
 namespace {
 
-using Types = std::vector<std::optional<DType>>;
-
-std::optional<DType> type_of_input(const Types& types, const Node& node, std::size_t index) {
-  return node.has_input(index) ? types[static_cast<std::size_t>(node.inputs[index])] : std::nullopt;
+std::optional<DType> type_of_input(const ElementTypes& types, const Node& node, std::size_t index) {
+  return node.has_input(index) ? types[node.inputs[index]] : std::nullopt;
 }
 
 // The outputs of the body of a Loop come after its condition.
@@ -23,7 +21,8 @@ std::optional<DType> type_in_subgraph(const Node& node, std::size_t index) {
   return at < graph.outputs().size() ? graph.value(graph.outputs()[at]).dtype : std::nullopt;
 }
 
-std::optional<DType> type_of_output(const Types& types, const Node& node, std::size_t index) {
+std::optional<DType> type_of_output(const ElementTypes& types, const Node& node,
+                                    std::size_t index) {
   if (!node.domain.empty()) return std::nullopt;
   switch (traits_of(node).type) {
     case TypeRule::kInput0:
@@ -63,27 +62,28 @@ std::optional<DType> type_of_output(const Types& types, const Node& node, std::s
 
 }  // namespace
 
-std::vector<std::optional<DType>> element_types(const Graph& graph) {
-  Types types(graph.value_limit());
+ElementTypes element_types(const Graph& graph) {
+  ElementTypes types(graph.value_limit());
   for (std::size_t i = 0; i < types.size(); ++i) {
-    const Value& value = graph.value(static_cast<ValueId>(i));
-    types[i] = value.constant != nullptr ? value.constant->dtype() : value.dtype;
+    const auto id = static_cast<ValueId>(i);
+    const Value& value = graph.value(id);
+    types[id] = value.constant != nullptr ? value.constant->dtype() : value.dtype;
   }
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (!node.has_output(i)) continue;
-      std::optional<DType>& type = types[static_cast<std::size_t>(node.outputs[i])];
+      std::optional<DType>& type = types[node.outputs[i]];
       if (!type) type = type_of_output(types, node, i);
     }
   }
   return types;
 }
 
-bool computes_reals(const Node& node, std::span<const std::optional<DType>> types) {
+bool computes_reals(const Node& node, const ElementTypes& types) {
   return std::ranges::any_of(node.outputs, [&](ValueId output) {
     if (output == kNoValue) return false;
-    const std::optional<DType>& type = types[static_cast<std::size_t>(output)];
+    const std::optional<DType>& type = types[output];
     return !type || *type == DType::kFloat32 || *type == DType::kFloat16 ||
            *type == DType::kBFloat16 || *type == DType::kFloat64;
   });

@@ -1,19 +1,20 @@
 #pragma once
 
 #include <optional>
-#include <span>
-#include <vector>
 
+#include "graph/id_map.h"
 #include "qtool/graph/graph.h"
 
 namespace qtool {
 
-/// The element type of every value, by ValueId; nothing if an unknown operator produced it.
-/// Declared types override the rules of ONNX's operators.
-std::vector<std::optional<DType>> element_types(const Graph& graph);
+/// The element type of every value; nothing if an unknown operator produced it.
+using ElementTypes = IdMap<ValueId, std::optional<DType>>;
+
+/// The element types of a graph's values. Declared types override the rules of ONNX's operators.
+ElementTypes element_types(const Graph& graph);
 
 /// Whether a node writes floating-point numbers, or values of an unknown type. `types`: the result
 /// of element_types() for its graph.
-bool computes_reals(const Node& node, std::span<const std::optional<DType>> types);
+bool computes_reals(const Node& node, const ElementTypes& types);
 
 }  // namespace qtool

@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "graph/constant_float.h"
-#include "graph/index_of.h"
 #include "graph/op_traits.h"
 #include "graph/rank.h"
 
@@ -41,19 +40,19 @@ bool has_channels_on_axis_1(const Graph& graph, const ElementFunction& function,
 }  // namespace
 
 std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Target& target,
-                                                 std::span<const std::optional<DType>> types,
-                                                 const Tail& tail, std::span<const char> fixed) {
+                                                 const ElementTypes& types, const Tail& tail,
+                                                 const IdMap<ValueId, char>& fixed) {
   if (!target.fuses_functions) return {};
   std::vector<ElementFunction> functions = element_functions(graph);
   std::erase_if(functions, [&](const ElementFunction& function) {
     if (function.nodes.size() == 1 && runs_better(target, graph.node(function.nodes[0])))
       return true;
-    if (types[index_of(function.input)] != DType::kFloat32) return true;
-    if (fixed[index_of(function.input)] != 0) return true;
+    if (types[function.input] != DType::kFloat32) return true;
+    if (fixed[function.input] != 0) return true;
     return !std::ranges::all_of(function.nodes, [&](NodeId id) {
       return tail.root(id) == kNoNode && is_smooth(graph, id) &&
              has_channels_on_axis_1(graph, function, id) &&
-             types[index_of(graph.node(id).outputs[0])] == DType::kFloat32;
+             types[graph.node(id).outputs[0]] == DType::kFloat32;
     });
   });
   return functions;

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <optional>
-#include <span>
 #include <vector>
 
 #include "graph/element_functions.h"
+#include "graph/id_map.h"
 #include "graph/tail.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
 #include "qtool/tensor/tensor.h"
+#include "quantize/placement/element_types.h"
 
 namespace qtool {
 
@@ -17,8 +17,8 @@ namespace qtool {
 /// the target runs better without a table is left out. `types`: the result of element_types();
 /// `fixed`: see values_from_constants().
 std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Target& target,
-                                                 std::span<const std::optional<DType>> types,
-                                                 const Tail& tail, std::span<const char> fixed);
+                                                 const ElementTypes& types, const Tail& tail,
+                                                 const IdMap<ValueId, char>& fixed);
 
 /// Removes the function that consists of the node `id` alone, if there is one. Returns false, and
 /// removes nothing, if `id` is part of a larger function.

@@ -48,11 +48,11 @@ bool multiplies(const Node& node) {
 
 std::vector<std::string> non_finite_weights(const Graph& graph) {
   std::vector<std::string> names;
-  std::vector<char> seen(graph.value_limit(), 0);
+  IdMap<ValueId, char> seen(graph.value_limit(), 0);
   for (const NodeId id : graph.nodes()) {
     if (!multiplies(graph.node(id))) continue;
     for (const ValueId input : graph.node(id).inputs) {
-      if (!graph.is_constant(input) || seen[static_cast<std::size_t>(input)]++ != 0) continue;
+      if (!graph.is_constant(input) || seen[input]++ != 0) continue;
       const Value& value = graph.value(input);
       if (value.constant->dtype() != DType::kFloat32) continue;
       if (!all_finite(value.constant->values<float>())) names.push_back(value.name);
@@ -77,17 +77,16 @@ bool is_listed(const Target& target, const Node& node) {
   return node.domain.empty() && target.runs(node.op_type);
 }
 
-std::vector<char> values_from_constants(const Graph& graph) {
-  std::vector<char> fixed(graph.value_limit(), 0);
+IdMap<ValueId, char> values_from_constants(const Graph& graph) {
+  IdMap<ValueId, char> fixed(graph.value_limit(), 0);
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     const bool from_constants =
         !node.inputs.empty() && std::ranges::all_of(node.inputs, [&](ValueId input) {
-          return input == kNoValue || graph.is_constant(input) ||
-                 fixed[static_cast<std::size_t>(input)] != 0;
+          return input == kNoValue || graph.is_constant(input) || fixed[input] != 0;
         });
     for (const ValueId output : node.outputs) {
-      if (from_constants && output != kNoValue) fixed[static_cast<std::size_t>(output)] = 1;
+      if (from_constants && output != kNoValue) fixed[output] = 1;
     }
   }
   return fixed;

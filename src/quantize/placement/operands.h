@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/id_map.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
 #include "quantize/weights/weights.h"
@@ -29,8 +30,8 @@ bool multiplies(const Node& node);
 /// them.
 std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id);
 
-/// By ValueId: 1 for a value that is computed from constants alone.
-std::vector<char> values_from_constants(const Graph& graph);
+/// 1 for each value that is computed from constants alone, otherwise 0.
+IdMap<ValueId, char> values_from_constants(const Graph& graph);
 
 /// Whether the target runs the operator of a node on integers.
 bool is_listed(const Target& target, const Node& node);

@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "graph/element_functions.h"
-#include "graph/index_of.h"
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "quantize/placement/element_types.h"
@@ -24,8 +23,7 @@ class Placer {
  public:
   Placer(const Graph& graph, const Target& target, const PlacementOptions& options)
       : graph_(graph), target_(target), options_(options), types_(element_types(graph)) {
-    std::size_t nodes = 0;
-    for (const NodeId id : graph.nodes()) nodes = std::max(nodes, index_of(id) + 1);
+    const std::size_t nodes = node_limit(graph);
     refusal_.resize(nodes);
     fused_into_.resize(nodes, kNoNode);
     activation_.resize(nodes, kNoNode);
@@ -41,18 +39,18 @@ class Placer {
   void refuse_by_operator() {
     const Tail tail = find_tail(graph_);
     for (const NodeId id : graph_.nodes()) {
-      refusal_[index_of(id)] = refuse_node(graph_, id, target_, types_, tail);
+      refusal_[id] = refuse_node(graph_, id, target_, types_, tail);
     }
     fixed_ = values_from_constants(graph_);
     for (const NodeId id : graph_.nodes()) {
-      if (listed(id) && accepted(id)) refusal_[index_of(id)] = refuse_fixed(graph_, id, fixed_);
+      if (listed(id) && accepted(id)) refusal_[id] = refuse_fixed(graph_, id, fixed_);
     }
     functions_ = functions_as_tables(graph_, target_, types_, tail, fixed_);
     exclude(match_nodes(graph_, options_.exclude));
   }
 
   void exclude(std::span<const NodeId> nodes) {
-    for (const NodeId id : nodes) refusal_[index_of(id)] = kExcluded;
+    for (const NodeId id : nodes) refusal_[id] = kExcluded;
   }
 
   /// Makes the placement, once it is known which nodes may not run on integers.
@@ -70,25 +68,28 @@ class Placer {
   /// Follows shared affine maps through passing nodes, then refuses nodes that read a tensor
   /// without a range.
   void follow_sources() {
-    for (std::size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<ValueId>(i);
+    for (std::size_t i = 0; i < source_.size(); ++i) {
+      const auto id = static_cast<ValueId>(i);
+      source_[id] = id;
+    }
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
       if (const ElementFunction* function = function_of(id)) {
         if (!quantizable(function->input)) {
-          refusal_[index_of(id)] = no_range("input", function->input);
+          refusal_[id] = no_range("input", function->input);
         }
         continue;
       }
-      if (!listed(id) || !accepted(id) || fused_into_[index_of(id)] != kNoNode) continue;
+      if (!listed(id) || !accepted(id) || fused_into_[id] != kNoNode) continue;
       if (moves(id) && target_.movers == Movers::kCommute) continue;
       for (const std::size_t i : activation_inputs(graph_, id)) {
         if (!quantizable(node.inputs[i]) && !takes_in(id, node.inputs[i])) {
-          refusal_[index_of(id)] = no_range("input", node.inputs[i]);
+          refusal_[id] = no_range("input", node.inputs[i]);
         }
       }
       if (!moves(id) || !accepted(id)) continue;
       for (const ValueId output : node.outputs) {
-        if (output != kNoValue) source_[index_of(output)] = source_[index_of(node.inputs[0])];
+        if (output != kNoValue) source_[output] = source_[node.inputs[0]];
       }
     }
   }
@@ -98,11 +99,11 @@ class Placer {
     for (const NodeId id : graph_.nodes()) {
       if (!graph_.node(id).is("Sub") || !accepted(id)) continue;
       const NodeId square = square_of(graph_, id);
-      if (square == kNoNode || refusal_[index_of(square)] == kExcluded) continue;
+      if (square == kNoNode || refusal_[square] == kExcluded) continue;
       if (!take_out_alone(functions_, square)) continue;
-      refusal_[index_of(square)].clear();
-      fused_into_[index_of(square)] = id;
-      activation_[index_of(id)] = square;
+      refusal_[square].clear();
+      fused_into_[square] = id;
+      activation_[id] = square;
     }
   }
 
@@ -110,26 +111,26 @@ class Placer {
   void fuse_functions() {
     std::erase_if(functions_, [&](const ElementFunction& function) {
       return std::ranges::any_of(function.nodes,
-                                 [&](NodeId id) { return refusal_[index_of(id)] == kExcluded; });
+                                 [&](NodeId id) { return refusal_[id] == kExcluded; });
     });
     for (std::size_t i = 0; i < functions_.size(); ++i) {
       for (const NodeId id : functions_[i].nodes) {
-        refusal_[index_of(id)].clear();
-        function_[index_of(id)] = static_cast<std::int32_t>(i);
+        refusal_[id].clear();
+        function_[id] = static_cast<std::int32_t>(i);
       }
     }
   }
 
   /// The function that a node is part of, or null.
   [[nodiscard]] const ElementFunction* function_of(NodeId id) const {
-    const std::int32_t index = function_[index_of(id)];
+    const std::int32_t index = function_[id];
     return index < 0 ? nullptr : &functions_[static_cast<std::size_t>(index)];
   }
 
   void fuse_activations() {
     for (const NodeId id : graph_.nodes()) {
       if (!accepted(id) || function_of(id) != nullptr) continue;
-      if (activation_[index_of(id)] != kNoNode || fused_into_[index_of(id)] != kNoNode) continue;
+      if (activation_[id] != kNoNode || fused_into_[id] != kNoNode) continue;
       const ValueId result = graph_.node(id).outputs[0];
       if (graph_.is_output(result)) continue;
       const std::vector<NodeId>& readers = graph_.consumers(result);
@@ -140,8 +141,8 @@ class Placer {
           reader.inputs[0] != result || !saturates_at_zero(graph_, readers[0])) {
         continue;
       }
-      fused_into_[index_of(readers[0])] = id;
-      activation_[index_of(id)] = readers[0];
+      fused_into_[readers[0]] = id;
+      activation_[id] = readers[0];
     }
   }
 
@@ -162,8 +163,8 @@ class Placer {
                 producers.end()) {
           continue;
         }
-        residual_[index_of(id)] = operand;
-        adder_[index_of(producer)] = id;
+        residual_[id] = operand;
+        adder_[producer] = id;
         break;
       }
     }
@@ -177,7 +178,7 @@ class Placer {
       for (const ValueId output : graph_.node(*it).outputs) {
         if (output != kNoValue) decide(output);
       }
-      commutes_[index_of(*it)] = commutes(*it) ? 1 : 0;
+      commutes_[*it] = commutes(*it) ? 1 : 0;
     }
     for (const ValueId input : graph_.inputs()) decide(input);
   }
@@ -185,7 +186,7 @@ class Placer {
   Placement finish() {
     Placement placement;
     const auto add = [&](ValueId id) {
-      if (id != kNoValue && wanted_[index_of(id)] != 0) placement.quantized.push_back(id);
+      if (id != kNoValue && wanted_[id] != 0) placement.quantized.push_back(id);
     };
     for (const ValueId input : graph_.inputs()) add(input);
     for (const NodeId id : graph_.nodes()) {
@@ -193,9 +194,8 @@ class Placer {
       placement.nodes.push_back(describe(id));
       if (adds_inside(id)) ++placement.residuals;
     }
-    std::erase_if(functions_, [&](const ElementFunction& function) {
-      return wanted_[index_of(function.output)] == 0;
-    });
+    std::erase_if(functions_,
+                  [&](const ElementFunction& function) { return wanted_[function.output] == 0; });
     placement.functions = std::move(functions_);
     placement.source = std::move(source_);
     return placement;
@@ -207,25 +207,24 @@ class Placer {
   [[nodiscard]] bool listed(NodeId id) const { return is_listed(target_, graph_.node(id)); }
   [[nodiscard]] OpKind kind_of(NodeId id) const { return traits_of(graph_.node(id)).kind; }
   [[nodiscard]] bool moves(NodeId id) const { return kind_of(id) == OpKind::kMoving; }
-  [[nodiscard]] bool accepted(NodeId id) const { return refusal_[index_of(id)].empty(); }
+  [[nodiscard]] bool accepted(NodeId id) const { return refusal_[id].empty(); }
 
   [[nodiscard]] bool quantizable(ValueId id) const {
-    if (types_[index_of(id)] != DType::kFloat32) return false;
+    if (types_[id] != DType::kFloat32) return false;
     if (graph_.is_constant(id) || !options_.has_range) return true;
-    return options_.has_range(graph_.value(source_[index_of(id)]).name);
+    return options_.has_range(graph_.value(source_[id]).name);
   }
 
   /// Whether an operand of an Add is the result of the product into which the Add is fused. It then
   /// exists only inside that product and needs no pair.
   [[nodiscard]] bool takes_in(NodeId id, ValueId operand) const {
-    return residual_[index_of(id)] == operand && accepted(graph_.value(operand).producer);
+    return residual_[id] == operand && accepted(graph_.value(operand).producer);
   }
 
   /// Whether a product adds its result to a shortcut before it rounds. Its result then needs no
   /// pair.
   [[nodiscard]] bool adds_inside(NodeId id) const {
-    return adder_[index_of(id)] != kNoNode && accepted(id) &&
-           runs_on_integers(adder_[index_of(id)]);
+    return adder_[id] != kNoNode && accepted(id) && runs_on_integers(adder_[id]);
   }
 
   /// Whether the back-end will move a pair across a node: the node only moves values, and one of
@@ -234,9 +233,9 @@ class Placer {
     if (!accepted(id) || !moves(id) || target_.movers != Movers::kCommute) return false;
     for (const ValueId output : graph_.node(id).outputs) {
       if (output == kNoValue) continue;
-      if (wanted_[index_of(output)] != 0) return true;
+      if (wanted_[output] != 0) return true;
       for (const NodeId reader : graph_.consumers(output)) {
-        if (commutes_[index_of(reader)] != 0) return true;
+        if (commutes_[reader] != 0) return true;
       }
     }
     return false;
@@ -244,21 +243,20 @@ class Placer {
 
   /// The tensor that holds a node's result after its fused activation.
   [[nodiscard]] ValueId result_of(NodeId id) const {
-    const NodeId activation = activation_[index_of(id)];
+    const NodeId activation = activation_[id];
     return first_output(graph_.node(activation == kNoNode ? id : activation));
   }
 
   [[nodiscard]] bool any_wanted(NodeId id) const {
     const std::vector<ValueId>& outputs = graph_.node(id).outputs;
-    return std::any_of(outputs.begin(), outputs.end(), [&](ValueId output) {
-      return output != kNoValue && wanted_[index_of(output)] != 0;
-    });
+    return std::any_of(outputs.begin(), outputs.end(),
+                       [&](ValueId output) { return output != kNoValue && wanted_[output] != 0; });
   }
 
   [[nodiscard]] bool runs_on_integers(NodeId id) const {
-    if (!accepted(id) || fused_into_[index_of(id)] != kNoNode) return false;
+    if (!accepted(id) || fused_into_[id] != kNoNode) return false;
     if (const ElementFunction* function = function_of(id)) {
-      return wanted_[index_of(function->output)] != 0;
+      return wanted_[function->output] != 0;
     }
     switch (kind_of(id)) {
       case OpKind::kConvolution:
@@ -268,7 +266,7 @@ class Placer {
         return true;  // they read integers and can write integers or reals
       case OpKind::kCombining:
       case OpKind::kElementwise:
-        return wanted_[index_of(result_of(id))] != 0;
+        return wanted_[result_of(id)] != 0;
       case OpKind::kMoving:
         return target_.movers == Movers::kShareAffine && any_wanted(id);
       case OpKind::kOther:
@@ -292,7 +290,7 @@ class Placer {
   /// Whether the integer kernel of a node, with its fused activation, can only write integers.
   [[nodiscard]] bool writes_integers_only(NodeId id) const {
     if (id == kNoNode) return false;
-    const NodeId main = fused_into_[index_of(id)] == kNoNode ? id : fused_into_[index_of(id)];
+    const NodeId main = fused_into_[id] == kNoNode ? id : fused_into_[id];
     const auto& ops = target_.integer_result_ops;
     return accepted(main) &&
            std::find(ops.begin(), ops.end(), graph_.node(main).op_type) != ops.end();
@@ -305,26 +303,26 @@ class Placer {
       read_as_integers = read_as_integers || reads_as_integers(reader, id);
       inside = inside || (listed(reader) && is_product(kind_of(reader)));
       for (const ValueId output : graph_.node(reader).outputs) {
-        inside = inside || (output != kNoValue && inside_[index_of(output)] != 0);
+        inside = inside || (output != kNoValue && inside_[output] != 0);
       }
     }
-    inside_[index_of(id)] = inside ? 1 : 0;
+    inside_[id] = inside ? 1 : 0;
     if (!quantizable(id)) return;
     const NodeId producer = graph_.value(id).producer;
     const ElementFunction* function = producer == kNoNode ? nullptr : function_of(producer);
     if (function != nullptr && id != function->output) return;
-    const bool fused = producer != kNoNode && activation_[index_of(producer)] != kNoNode;
+    const bool fused = producer != kNoNode && activation_[producer] != kNoNode;
     if (fused || (producer != kNoNode && adds_inside(producer))) return;
     const bool for_producer = inside && !graph_.is_output(id) && writes_integers_only(producer);
-    wanted_[index_of(id)] = read_as_integers || for_producer ? 1 : 0;
+    wanted_[id] = read_as_integers || for_producer ? 1 : 0;
   }
 
   [[nodiscard]] NodePlacement describe(NodeId id) const {
     const Node& node = graph_.node(id);
     const bool ranks = listed(id) && runs_on_integers(id);  // an ArgMax writes positions
     if (!computes_reals(node, types_) && !ranks) return {id, NodeRole::kNotReal, {}};
-    if (!accepted(id)) return {id, NodeRole::kFloat, refusal_[index_of(id)]};
-    const NodeId main = fused_into_[index_of(id)];
+    if (!accepted(id)) return {id, NodeRole::kFloat, refusal_[id]};
+    const NodeId main = fused_into_[id];
     if (main != kNoNode) {
       if (runs_on_integers(main)) return {id, NodeRole::kFused, {}};
       return {id, NodeRole::kFloat, "its result is read in FP32 only"};
@@ -332,7 +330,7 @@ class Placer {
     if (runs_on_integers(id)) {
       return {id, moves(id) ? NodeRole::kPassing : NodeRole::kInteger, {}};
     }
-    if (commutes_[index_of(id)] != 0) return {id, NodeRole::kPassing, {}};
+    if (commutes_[id] != 0) return {id, NodeRole::kPassing, {}};
     const ElementFunction* function = function_of(id);
     const ValueId result = function != nullptr ? function->output : result_of(id);
     if (options_.has_range && !quantizable(result)) {
@@ -344,19 +342,19 @@ class Placer {
   const Graph& graph_;
   const Target& target_;
   const PlacementOptions& options_;
-  std::vector<std::optional<DType>> types_;
-  std::vector<std::string> refusal_;  // by node: why it stays FP32; empty: accepted
-  std::vector<NodeId> fused_into_;    // by activation: the node it runs inside of
-  std::vector<NodeId> activation_;    // by node: the activation that runs inside it
-  std::vector<ValueId> residual_;     // by Add: the operand whose producer it is fused into
-  std::vector<NodeId> adder_;         // by product: the Add that is fused into it
+  ElementTypes types_;
+  IdMap<NodeId, std::string> refusal_;  // why it stays FP32; empty: accepted
+  IdMap<NodeId, NodeId> fused_into_;    // of an activation: the node it runs inside of
+  IdMap<NodeId, NodeId> activation_;    // the activation that runs inside it
+  IdMap<NodeId, ValueId> residual_;     // of an Add: the operand whose producer it is fused into
+  IdMap<NodeId, NodeId> adder_;         // of a product: the Add that is fused into it
   std::vector<ElementFunction> functions_;
-  std::vector<std::int32_t> function_;  // by node: index of its function, -1 for none
-  std::vector<char> fixed_;             // by value: computed from constants alone
-  std::vector<char> commutes_;          // by node: see commutes()
-  std::vector<ValueId> source_;
-  std::vector<char> inside_;  // by value: a product follows, directly or not
-  std::vector<char> wanted_;  // by value: gets a pair
+  IdMap<NodeId, std::int32_t> function_;  // index of its function, -1 for none
+  IdMap<ValueId, char> fixed_;            // computed from constants alone
+  IdMap<NodeId, char> commutes_;          // see commutes()
+  IdMap<ValueId, ValueId> source_;
+  IdMap<ValueId, char> inside_;  // a product follows, directly or not
+  IdMap<ValueId, char> wanted_;  // gets a pair
 };
 
 Placement place(const Graph& graph, const Target& target, const PlacementOptions& options) {

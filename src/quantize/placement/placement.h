@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/element_functions.h"
+#include "graph/id_map.h"
 #include "graph/node_name.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/quantize.h"
@@ -36,9 +37,9 @@ struct Placement {
   std::vector<NodePlacement> nodes;  ///< in the graph's order
   /// Activations that get a QuantizeLinear/DequantizeLinear pair, in topological order.
   std::vector<ValueId> quantized;
-  /// By ValueId: the tensor whose scale and zero point a tensor shares through passing nodes; the
-  /// tensor itself if no passing node produces it.
-  std::vector<ValueId> source;
+  /// The tensor whose scale and zero point a tensor shares through passing nodes; the tensor itself
+  /// if no passing node produces it.
+  IdMap<ValueId, ValueId> source;
   /// Functions of one element that run as a table, see Target::fuses_functions.
   std::vector<ElementFunction> functions;
   std::vector<WideTensor> wide;  ///< see place_wide_tensors()

@@ -186,13 +186,13 @@ std::string refuse_mean(const Graph& graph, const Node& node) {
 }
 
 std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
-                            std::span<const std::optional<DType>> types) {
+                            const ElementTypes& types) {
   const Node& node = graph.node(id);
   const std::vector<std::size_t> reals = activation_inputs(graph, id);
   bool any_computed = false;
   for (const std::size_t i : reals) {
     const ValueId value = node.inputs[i];
-    const auto& type = types[static_cast<std::size_t>(value)];
+    const auto& type = types[value];
     const std::string& name = graph.value(value).name;
     if (!type) return concat("the element type of '", name, "' is unknown");
     if (*type != DType::kFloat32)
@@ -251,7 +251,7 @@ bool has_room_for_bias(const Node& node, const WeightPorts& ports, const Target&
 }
 
 std::string refuse_node(const Graph& graph, NodeId id, const Target& target,
-                        std::span<const std::optional<DType>> types, const Tail& tail) {
+                        const ElementTypes& types, const Tail& tail) {
   const Node& node = graph.node(id);
   if (const NodeId root = tail.root(id); root == id) {
     return "the data decides the shape of its result, or qtool does not run the operator";
@@ -273,10 +273,10 @@ std::string refuse_node(const Graph& graph, NodeId id, const Target& target,
   return refuse_operands(graph, id, target, types);
 }
 
-std::string refuse_fixed(const Graph& graph, NodeId id, std::span<const char> fixed) {
+std::string refuse_fixed(const Graph& graph, NodeId id, const IdMap<ValueId, char>& fixed) {
   for (const std::size_t i : activation_inputs(graph, id)) {
     const ValueId input = graph.node(id).inputs[i];
-    if (fixed[static_cast<std::size_t>(input)] == 0) continue;
+    if (fixed[input] == 0) continue;
     return concat("'", graph.value(input).name, "' is computed from constants alone");
   }
   return {};

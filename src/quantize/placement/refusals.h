@@ -1,12 +1,12 @@
 #pragma once
 
-#include <optional>
-#include <span>
 #include <string>
 
+#include "graph/id_map.h"
 #include "graph/tail.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
+#include "quantize/placement/element_types.h"
 #include "quantize/weights/weights.h"
 
 namespace qtool {
@@ -20,7 +20,7 @@ namespace qtool {
 /// operands, or a node before it that qtool does not run. A phrase; empty if the node can run on
 /// integers. `types`: the result of element_types().
 std::string refuse_node(const Graph& graph, NodeId id, const Target& target,
-                        std::span<const std::optional<DType>> types, const Tail& tail);
+                        const ElementTypes& types, const Tail& tail);
 
 /// Whether a layer without a bias can get one (int32, with a scale per channel) without making the
 /// model larger. Integers and scales that take up to 400 bytes per tensor more than the FP32
@@ -31,6 +31,6 @@ bool has_room_for_bias(const Node& node, const WeightPorts& ports, const Target&
 /// other nodes. Constant folding leaves such a value in the graph if it would be larger than the
 /// inputs. A plan computes it once when it is compiled, so calibration does not observe its range.
 /// `fixed`: the result of values_from_constants().
-std::string refuse_fixed(const Graph& graph, NodeId id, std::span<const char> fixed);
+std::string refuse_fixed(const Graph& graph, NodeId id, const IdMap<ValueId, char>& fixed);
 
 }  // namespace qtool

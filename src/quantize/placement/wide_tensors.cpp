@@ -57,7 +57,7 @@ class WidePlacement {
  private:
   /// The layers that read both bytes. None if the step of the second byte is too small for a float.
   [[nodiscard]] std::vector<NodeId> layers_of(ValueId tensor) const {
-    const float scale = activations_.by_value[static_cast<std::size_t>(tensor)].value().scale;
+    const float scale = activations_.by_value[tensor].value().scale;
     std::vector<NodeId> layers;
     if (!std::isnormal(scale / kWideSteps)) return layers;
     for (const NodeId reader : graph_.consumers(tensor)) {

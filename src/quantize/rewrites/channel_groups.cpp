@@ -28,8 +28,9 @@ ChannelGroups::ChannelGroups(const Graph& graph, const InputShapes& shapes,
     : graph_(graph),
       shaped_(specialize(graph, shapes)),
       groups_(std::max(graph.value_limit(), shaped_.graph.value_limit())),
-      parent_{ChannelGroup::kZero, ChannelGroup::kLocked},
+      parent_(2, ChannelGroup::kZero),
       factors_(factors) {
+  parent_[ChannelGroup::kLocked] = ChannelGroup::kLocked;
   shaped_.infos.resize(groups_.size());
   for (const ValueId id : graph.inputs()) set_locked(id);
   for (const NodeId id : graph.nodes()) visit(id);
@@ -37,7 +38,7 @@ ChannelGroups::ChannelGroups(const Graph& graph, const InputShapes& shapes,
 }
 
 ChannelGroup ChannelGroups::root(ChannelGroup group) const {
-  while (parent_[index_of(group)] != group) group = parent_[index_of(group)];
+  while (parent_[group] != group) group = parent_[group];
   return group;
 }
 
@@ -58,23 +59,23 @@ std::vector<ChannelGroup> ChannelGroups::elements(ValueId id) const {
 
 ChannelGroup ChannelGroups::merge(ChannelGroup a, ChannelGroup b) {
   for (ChannelGroup* group : {&a, &b}) {
-    while (parent_[index_of(*group)] != *group) {  // shortens the path for later calls
-      ChannelGroup& up = parent_[index_of(*group)];
-      up = parent_[index_of(up)];
+    while (parent_[*group] != *group) {  // shortens the path for later calls
+      ChannelGroup& up = parent_[*group];
+      up = parent_[up];
       *group = up;
     }
   }
   if (a == ChannelGroup::kZero) return b;
   if (b == ChannelGroup::kZero || a == b) return a;
   // The lower number becomes the root, so that a locked group stays locked.
-  parent_[index_of(std::max(a, b))] = std::min(a, b);
+  parent_[std::max(a, b)] = std::min(a, b);
   return std::min(a, b);
 }
 
 ChannelGroup ChannelGroups::add_group() {
   if (parent_.size() >= kMaxGroups) return ChannelGroup::kLocked;
   const auto group = static_cast<ChannelGroup>(parent_.size());
-  parent_.push_back(group);
+  parent_.resize(parent_.size() + 1, group);
   return group;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/id_map.h"
 #include "lower/specialize.h"
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
@@ -21,11 +22,6 @@ enum class ChannelGroup : std::int32_t {
   kZero = 0,    ///< holds zeros only, as padding does: any factor is allowed
   kLocked = 1,  ///< cannot be scaled
 };
-
-/// The index of a group in a vector with one element per group.
-constexpr std::size_t index_of(ChannelGroup group) noexcept {
-  return static_cast<std::size_t>(group);
-}
 
 /// Whether the channels of the group can be scaled, and scaling changes them. `group`: a result of
 /// root().
@@ -76,13 +72,9 @@ class ChannelGroups {
     std::shared_ptr<const Tensor> elements;  ///< float32, the numbers of the groups; or null
   };
 
-  Groups& groups(ValueId id) { return groups_[static_cast<std::size_t>(id)]; }
-  [[nodiscard]] const Groups& groups(ValueId id) const {
-    return groups_[static_cast<std::size_t>(id)];
-  }
-  [[nodiscard]] const std::optional<ValueInfo>& info(ValueId id) const {
-    return shaped_.infos[static_cast<std::size_t>(id)];
-  }
+  Groups& groups(ValueId id) { return groups_[id]; }
+  [[nodiscard]] const Groups& groups(ValueId id) const { return groups_[id]; }
+  [[nodiscard]] const std::optional<ValueInfo>& info(ValueId id) const { return shaped_.infos[id]; }
   [[nodiscard]] bool any_free(ValueId id) const;
   ChannelGroup merge(ChannelGroup a, ChannelGroup b);
   ChannelGroup add_group();
@@ -103,8 +95,8 @@ class ChannelGroups {
 
   const Graph& graph_;
   ShapedGraph shaped_;
-  std::vector<Groups> groups_;  // by ValueId
-  std::vector<ChannelGroup> parent_;
+  IdMap<ValueId, Groups> groups_;
+  IdMap<ChannelGroup, ChannelGroup> parent_;
   std::vector<ScalableLayer> layers_;
   std::span<const ChannelFactor> factors_;
   std::int64_t moved_ = 0;  ///< values that operators moved so far

@@ -1,5 +1,6 @@
 // Cross-layer equalization from the table alone.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -7,6 +8,7 @@
 
 #include "base/text.h"
 #include "graph/constant_float.h"
+#include "graph/id_map.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/coverage.h"
 #include "quantize/activation_affines.h"
@@ -96,9 +98,9 @@ class Equalizer {
     const ActivationAffines affines =
         choose_activation_affines(graph_, context_.placement, context_.target, view);
     for (const ValueId id : context_.placement.quantized) {
-      if (context_.placement.source[static_cast<std::size_t>(id)] != id) continue;
+      if (context_.placement.source[id] != id) continue;
       const ActivationEntry* entry = entry_of(id);
-      const Affine affine = affines.by_value[static_cast<std::size_t>(id)].value();
+      const Affine affine = affines.by_value[id].value();
       const Range range = represented_range(affine, limits_of(context_.target.activations));
       if (entry == nullptr || entry->origin == Origin::kUser ||
           entry->degenerate != Degenerate::kNo || beyond_clip(id, range) ||
@@ -147,16 +149,16 @@ class Equalizer {
     readers_.resize(graph_.value_limit());
     for (std::size_t i = 0; i < groups_->layers().size(); ++i) {
       const ValueId input = graph_.node(groups_->layers()[i].node).inputs[0];
-      const ValueId source = context_.placement.source[static_cast<std::size_t>(input)];
+      const ValueId source = context_.placement.source[input];
       if (groups_->channels(input) != groups_->channels(source)) continue;
-      readers_[static_cast<std::size_t>(source)].push_back(i);
+      readers_[source].push_back(i);
     }
   }
 
   /// Adds up the relative noise that each factor would give each group, over all tensors.
   void add_up_noise() {
-    noise_.assign(groups_->size() * kFactorSteps, 0.0);
-    least_.assign(groups_->size(), 0.0);
+    noise_.resize(groups_->size());
+    least_.resize(groups_->size(), 0.0);
     for (auto& [id, kept] : ranges_) {
       // The means of a tensor over an image need a smaller range than the tensor itself.
       if (is_mean(id)) continue;
@@ -167,7 +169,7 @@ class Equalizer {
       for (const ChannelModel& model : models) power += model.power();
       if (power <= 0.0) continue;
       std::vector<LayerSensitivity> layers;
-      for (const std::size_t reader : readers_[static_cast<std::size_t>(id)]) {
+      for (const std::size_t reader : readers_[id]) {
         const ScalableLayer& layer = groups_->layers()[reader];
         layers.push_back(sensitivity_of(graph_, layer, models, context_.target));
         if (layers.back().power <= 0.0) layers.pop_back();
@@ -185,7 +187,7 @@ class Equalizer {
         kept = {range, kept.scale * width(range) / width(kept.range), range != kept.range};
       }
       for (std::size_t c = 0; c < channels.size(); ++c) {
-        double& least = least_[index_of(channels[c])];
+        double& least = least_[channels[c]];
         least = std::max(least, used_share(channel_range(observed, c), kept.range));
       }
       for (std::size_t c = 0; c < channels.size(); ++c) {
@@ -194,7 +196,7 @@ class Equalizer {
           const double r = factor_at(k);
           const double activation =
               models[c].noise(kept.scale * r, kept.range.min * r, kept.range.max * r);
-          double& noise = noise_[index_of(channels[c]) * kFactorSteps + k];
+          double& noise = noise_[channels[c]][k];
           if (layers.empty()) noise += activation / power;
           for (const LayerSensitivity& layer : layers) {
             noise += (activation * layer.gain[c] + layer.weight[c] / (r * r)) / layer.power;
@@ -205,17 +207,16 @@ class Equalizer {
   }
 
   void choose_factors() {
-    factor_.assign(groups_->size(), 1.0);
+    factor_.resize(groups_->size(), 1.0);
     for (std::size_t g = 0; g < factor_.size(); ++g) {
       const auto group = static_cast<ChannelGroup>(g);
-      if (!is_free(group) || groups_->root(group) != group || least_[g] <= 0.0) continue;
-      const auto first = noise_.begin() + static_cast<std::ptrdiff_t>(g * kFactorSteps);
+      if (!is_free(group) || groups_->root(group) != group || least_[group] <= 0.0) continue;
+      const std::array<double, kFactorSteps>& noise = noise_[group];
       std::size_t best = 0;
-      for (std::size_t k = 1; k < kFactorSteps && factor_at(k) >= least_[g]; ++k) {
-        if (first[static_cast<std::ptrdiff_t>(k)] < first[static_cast<std::ptrdiff_t>(best)])
-          best = k;
+      for (std::size_t k = 1; k < kFactorSteps && factor_at(k) >= least_[group]; ++k) {
+        if (noise[k] < noise[best]) best = k;
       }
-      factor_[g] = factor_at(best);
+      factor_[group] = factor_at(best);
     }
   }
 
@@ -238,7 +239,7 @@ class Equalizer {
 
   /// Models of the channels of a layer's input, or of the tensor from which that input is moved.
   [[nodiscard]] std::vector<ChannelModel> models_of(ValueId input) {
-    const ValueId source = context_.placement.source[static_cast<std::size_t>(input)];
+    const ValueId source = context_.placement.source[input];
     const ActivationEntry* entry = entry_of(source);
     const std::vector<ChannelGroup> channels = groups_->channels(input);
     if (entry == nullptr || entry->observed.channel_maxs.size() != channels.size() ||
@@ -266,7 +267,7 @@ class Equalizer {
     return qtool::rounded_tensor(id, observed, independent(observed), kept);
   }
 
-  [[nodiscard]] double factor(ChannelGroup group) const { return factor_[index_of(group)]; }
+  [[nodiscard]] double factor(ChannelGroup group) const { return factor_[group]; }
 
   std::int64_t scale_table() {
     std::int64_t changed = 0;
@@ -379,11 +380,11 @@ class Equalizer {
   std::unordered_map<ValueId, ActivationEntry*> entries_;
   std::vector<ChannelFactor> factors_;
   std::optional<ChannelGroups> groups_;
-  std::map<ValueId, KeptRange> ranges_;            ///< of tensors whose channels may be scaled
-  std::vector<std::vector<std::size_t>> readers_;  ///< by ValueId: indices of layers
-  std::vector<double> noise_;                      ///< by group and factor
-  std::vector<double> least_;                      ///< by group: factor that uses the whole range
-  std::vector<double> factor_;                     ///< by group
+  std::map<ValueId, KeptRange> ranges_;               ///< of tensors whose channels may be scaled
+  IdMap<ValueId, std::vector<std::size_t>> readers_;  ///< indices of layers
+  IdMap<ChannelGroup, std::array<double, kFactorSteps>> noise_;  ///< for each factor
+  IdMap<ChannelGroup, double> least_;  ///< factor that uses the whole range
+  IdMap<ChannelGroup, double> factor_;
 };
 
 }  // namespace

@@ -15,9 +15,11 @@ namespace {
 class Problem {
  public:
   explicit Problem(const SharedNetwork& network)
-      : network_(network), gain_(network.groups.size(), 0.0) {}
+      : network_(network),
+        gain_(network.groups.size(), 0.0),
+        variable_(network.groups.size(), kNoVariable) {}
 
-  std::vector<double> solve() {
+  IdMap<ChannelGroup, double> solve() {
     number_variables();
     const std::vector<KnownLayer> layers = known_layers();
     for (const KnownLayer& layer : layers) add_gain(layer);
@@ -25,10 +27,11 @@ class Problem {
     for (const RoundedTensor& tensor : network_.tensors) add(tensor);
     std::vector<double> by_variable = shared_scale_factors(layers_, tensors_, variables_);
     keep_ranges(by_variable);
-    std::vector<double> factors(network_.groups.size(), 1.0);
+    IdMap<ChannelGroup, double> factors(network_.groups.size(), 1.0);
     for (std::size_t g = 0; g < factors.size(); ++g) {
-      const std::size_t v = variable_[index_of(network_.groups.root(static_cast<ChannelGroup>(g)))];
-      if (v != kNoVariable) factors[g] = factor_of_step(step_from(by_variable[v]));
+      const auto group = static_cast<ChannelGroup>(g);
+      const std::size_t v = variable_[network_.groups.root(group)];
+      if (v != kNoVariable) factors[group] = factor_of_step(step_from(by_variable[v]));
     }
     return factors;
   }
@@ -36,10 +39,9 @@ class Problem {
  private:
   /// Numbers the variables: one for each free group.
   void number_variables() {
-    variable_.assign(network_.groups.size(), kNoVariable);
     for (std::size_t g = 0; g < variable_.size(); ++g) {
       const auto group = static_cast<ChannelGroup>(g);
-      if (is_free(group) && network_.groups.root(group) == group) variable_[g] = variables_++;
+      if (is_free(group) && network_.groups.root(group) == group) variable_[group] = variables_++;
     }
     for (const RoundedTensor& tensor : network_.tensors) {
       if (tensor.is_clipped) join_clipped(tensor);
@@ -55,7 +57,7 @@ class Problem {
     std::size_t joined = kNoVariable;
     for (std::size_t c = 0; c < channels.size(); ++c) {
       if (!is_free(channels[c]) || tensor.up[c] < kNear * bound) continue;
-      std::size_t& variable = variable_[index_of(channels[c])];
+      std::size_t& variable = variable_[channels[c]];
       if (joined == kNoVariable) joined = variable;
       variable = joined;
     }
@@ -64,7 +66,7 @@ class Problem {
   [[nodiscard]] std::vector<std::size_t> variables_of(ValueId id) const {
     std::vector<std::size_t> variables;
     for (const ChannelGroup group : network_.groups.channels(id)) {
-      variables.push_back(is_free(group) ? variable_[index_of(group)] : kNoVariable);
+      variables.push_back(is_free(group) ? variable_[group] : kNoVariable);
     }
     return variables;
   }
@@ -95,7 +97,7 @@ class Problem {
     const std::vector<ChannelGroup> channels =
         network_.groups.channels(network_.graph.node(known.layer->node).inputs[0]);
     for (std::size_t c = 0; c < channels.size() && c < sensitivity.gain.size(); ++c) {
-      gain_[index_of(channels[c])] += sensitivity.gain[c] / sensitivity.power;
+      gain_[channels[c]] += sensitivity.gain[c] / sensitivity.power;
     }
   }
 
@@ -112,8 +114,7 @@ class Problem {
     shared.steps = limits_of(weight_scheme(network_.graph, layer.node, network_.target)).max;
     const std::vector<ChannelGroup> outputs = network_.groups.channels(node.outputs[0]);
     for (const ChannelGroup group : outputs) {
-      shared.gain.push_back(is_free(group) ? gain_[index_of(group)]
-                                           : 1.0 / known.sensitivity.power);
+      shared.gain.push_back(is_free(group) ? gain_[group] : 1.0 / known.sensitivity.power);
     }
     const Tensor& weights = *network_.graph.value(layer.ports.weight).constant;
     const WeightLayout layout = layout_of(network_.graph, layer.node, layer.ports, weights.shape());
@@ -143,7 +144,7 @@ class Problem {
     const Limits limits = limits_of(network_.target.activations);
     shared.steps = limits.max - limits.min;
     for (const ChannelGroup group : network_.groups.channels(tensor.id)) {
-      shared.gain.push_back(is_free(group) ? gain_[index_of(group)] : 0.0);
+      shared.gain.push_back(is_free(group) ? gain_[group] : 0.0);
     }
     tensors_.push_back(std::move(shared));
   }
@@ -186,8 +187,8 @@ class Problem {
   }
 
   const SharedNetwork& network_;
-  std::vector<double> gain_;           // by group
-  std::vector<std::size_t> variable_;  // by group
+  IdMap<ChannelGroup, double> gain_;
+  IdMap<ChannelGroup, std::size_t> variable_;
   std::size_t variables_ = 0;
   std::vector<SharedLayer> layers_;
   std::vector<SharedTensor> tensors_;
@@ -207,7 +208,7 @@ RoundedTensor rounded_tensor(ValueId id, const Observed& observed, double sample
   return tensor;
 }
 
-std::vector<double> factors_for_shared_scales(const SharedNetwork& network) {
+IdMap<ChannelGroup, double> factors_for_shared_scales(const SharedNetwork& network) {
   return Problem(network).solve();
 }
 

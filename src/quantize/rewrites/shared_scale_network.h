@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/id_map.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
@@ -38,10 +39,10 @@ struct SharedNetwork {
   std::function<std::vector<ChannelModel>(ValueId input)> models;
 };
 
-/// The factor of each group of channels, by group; 1 for a group that cannot be scaled. The factors
-/// of shared_scale_factors() are multiplied by one common factor for all channels that depend on
-/// each other, so that no range gets wider than `up` and `down` were before. Cost: that of
+/// The factor of each group of channels; 1 for a group that cannot be scaled. The factors of
+/// shared_scale_factors() are multiplied by one common factor for all channels that depend on each
+/// other, so that no range gets wider than `up` and `down` were before. Cost: that of
 /// shared_scale_factors().
-std::vector<double> factors_for_shared_scales(const SharedNetwork& network);
+IdMap<ChannelGroup, double> factors_for_shared_scales(const SharedNetwork& network);
 
 }  // namespace qtool

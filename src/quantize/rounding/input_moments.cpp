@@ -71,7 +71,7 @@ std::vector<float> InputRows::gather(const TensorView& input, std::int64_t max_r
 }
 
 std::vector<float> InputRows::gather_windows(const TensorView& input, std::int64_t max_rows) const {
-  static const std::vector<std::optional<ValueInfo>> kNone;  // only attributes are read
+  static const ValueInfos kNone;  // only attributes are read
   const OpContext op(*graph_, node_, kNone);
   const Window window = resolve_conv(op, input.shape, weights_).window;
   const std::size_t axes = window.kernel.size();

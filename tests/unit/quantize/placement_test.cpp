@@ -148,9 +148,7 @@ TEST(Placement, PassingNodesShareTheMapOfTheirInput) {
   net.output(net.op("MatMul", "fc", {r, "w"}));
   const Placement placement = place(net.graph, cpu());
   EXPECT_THAT(pairs(net), ElementsAre("x", "c1_out", "pool_out", "reshape_out"));
-  const auto source = [&](std::string_view name) {
-    return placement.source[static_cast<std::size_t>(net.id(name))];
-  };
+  const auto source = [&](std::string_view name) { return placement.source[net.id(name)]; };
   EXPECT_EQ(source("reshape_out"), net.id("c1_out"));
   EXPECT_EQ(source("pool_out"), net.id("c1_out"));
   EXPECT_EQ(placed(net, "pool").role, NodeRole::kPassing);
