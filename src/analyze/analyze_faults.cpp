@@ -22,11 +22,11 @@ bool reaches_beyond(const Range& seen, const Range& range) {
 }
 
 std::string range_text(const Range& range) {
-  return concat(to_fixed(static_cast<double>(range.min), 2), " to ",
-                to_fixed(static_cast<double>(range.max), 2));
+  return to_text(to_fixed(static_cast<double>(range.min), 2), " to ",
+                 to_fixed(static_cast<double>(range.max), 2));
 }
 
-std::string percent_text(double share) { return concat(to_fixed(100.0 * share, 1), " %"); }
+std::string percent_text(double share) { return to_text(to_fixed(100.0 * share, 1), " %"); }
 
 }  // namespace
 
@@ -35,27 +35,27 @@ std::vector<std::string> AnalyzeResult::faults() const {
   for (const ErrorSource& source : sources) {
     if (source.share < kWorthASentence) continue;
     if (source.kind == SourceKind::kBias) {
-      sentences.push_back(concat("the bias of layer '", source.name, "' makes ",
-                                 percent_text(source.share),
-                                 " of the noise: it is another one than the FP32 model's"));
+      sentences.push_back(to_text("the bias of layer '", source.name, "' makes ",
+                                  percent_text(source.share),
+                                  " of the noise: it is another one than the FP32 model's"));
     }
     if (source.kind != SourceKind::kActivation) continue;
     const bool input = source.node.empty();
-    std::string text = concat(input ? "input '" : "tensor '", source.name, "' makes ",
-                              percent_text(source.share), " of the noise: ");
+    std::string text = to_text(input ? "input '" : "tensor '", source.name, "' makes ",
+                               percent_text(source.share), " of the noise: ");
     if (source.saturated_share >= kManyClipped && reaches_beyond(source.seen, source.range)) {
-      text += concat(percent_text(source.saturated_share),
-                     " of its values are clipped, it reaches ", range_text(source.seen),
-                     " on these images and the INT8 model holds ", range_text(source.range));
+      text += to_text(percent_text(source.saturated_share),
+                      " of its values are clipped, it reaches ", range_text(source.seen),
+                      " on these images and the INT8 model holds ", range_text(source.range));
       if (input) text += "; is the preprocessing that of the calibration?";
     } else if (source.used_share < kLittleUsed) {
-      text += concat("it uses ", percent_text(source.used_share), " of its integers, it reaches ",
-                     range_text(source.seen), " on these images and the INT8 model holds ",
-                     range_text(source.range));
+      text += to_text("it uses ", percent_text(source.used_share), " of its integers, it reaches ",
+                      range_text(source.seen), " on these images and the INT8 model holds ",
+                      range_text(source.range));
     } else if (source.median_peak > 0.0 && source.loudest_peak >= kFarLarger * source.median_peak) {
-      text += concat("its channel ", source.loudest_channel, " reaches ",
-                     to_fixed(source.loudest_peak, 2), ", the median of its ", source.channels,
-                     " channels ", to_fixed(source.median_peak, 2), ", and all share one scale");
+      text += to_text("its channel ", source.loudest_channel, " reaches ",
+                      to_fixed(source.loudest_peak, 2), ", the median of its ", source.channels,
+                      " channels ", to_fixed(source.median_peak, 2), ", and all share one scale");
     } else {
       continue;
     }

@@ -60,27 +60,27 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
     const double added = match.fp32 > 0 ? share_of(match.added(), match.fp32) : 0.0;
     if (agrees(kept) && agrees(1.0 - added)) return std::nullopt;
     advice.why =
-        concat("INT8 keeps ", percent(kept, 1), " of FP32's boxes and adds ", percent(added, 1));
+        to_text("INT8 keeps ", percent(kept, 1), " of FP32's boxes and adds ", percent(added, 1));
     return advice;
   }
   if (compared.answers.mask) {
     const MaskAgreement& mask = *compared.answers.mask;
     const double equal = share_of(mask.equal, mask.pixels);
     if (!agrees(equal)) {
-      advice.why = concat(percent(equal, 1), " of the pixels keep FP32's class");
+      advice.why = to_text(percent(equal, 1), " of the pixels keep FP32's class");
       return advice;
     }
     // If nearly all pixels have one class, the share of equal pixels says nothing about the other
     // classes.
     const double iou = mask.mean_iou().value_or(1.0);
     if (iou >= kMinMeanIou) return std::nullopt;
-    advice.why = concat("the mean IoU of the classes is ", percent(iou, 1));
+    advice.why = to_text("the mean IoU of the classes is ", percent(iou, 1));
     advice.goal = sqnr_goal();
     return advice;
   }
   if (loses_top1(compared)) {
-    advice.why = concat("top-1 falls from ", percent_of(compared.fp32.top1, compared.labelled),
-                        " to ", percent_of(compared.int8->top1, compared.labelled));
+    advice.why = to_text("top-1 falls from ", percent_of(compared.fp32.top1, compared.labelled),
+                         " to ", percent_of(compared.int8->top1, compared.labelled));
     advice.goal = {"--max-top1-drop", to_text(kMaxTop1Drop)};
     return advice;
   }
@@ -88,20 +88,20 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   if (compared.classes > 0 && (compared.labelled > 0 || compared.outputs.size() == 1)) {
     if (agrees(share_of(compared.agreement, compared.images))) return std::nullopt;
     advice.why =
-        concat("INT8 answers with FP32's class for ",
-               percent_of(compared.agreement, compared.images), " of the ", compared.noun, "s");
+        to_text("INT8 answers with FP32's class for ",
+                percent_of(compared.agreement, compared.images), " of the ", compared.noun, "s");
     return advice;
   }
   const OutputError* worst = worst_output(compared.outputs);
   if (worst == nullptr || worst->sqnr_db >= kMinSqnr) return std::nullopt;
   advice.why =
-      concat("output '", worst->name, "' has ", to_fixed(worst->sqnr_db, 2), " dB against FP32");
+      to_text("output '", worst->name, "' has ", to_fixed(worst->sqnr_db, 2), " dB against FP32");
   advice.goal = sqnr_goal();
   return advice;
 }
 
 std::string samples_text(std::int64_t count, const EvalResult& compared) {
-  return concat(count, " ", compared.noun, count == 1 ? "" : "s");
+  return to_text(count, " ", compared.noun, count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -110,29 +110,29 @@ Advice advise(const FirstFigures& figures) {
   const EvalResult& compared = figures.compared;
   if (!figures.assumed.empty()) {
     return {NextStep::kNamePreprocessing,
-            concat("nothing says how images are prepared, so these figures are for an assumed ",
-                   figures.assumed)};
+            to_text("nothing says how images are prepared, so these figures are for an assumed ",
+                    figures.assumed)};
   }
   if (compared.near_chance) {
     return {NextStep::kCheckSamples,
-            concat("FP32 names ", percent_of(compared.fp32.top1, compared.labelled),
-                   " of the images right, which guessing would do too")};
+            to_text("FP32 names ", percent_of(compared.fp32.top1, compared.labelled),
+                    " of the images right, which guessing would do too")};
   }
   if (figures.calibrated_on < kFewSamples) {
     return {NextStep::kAddSamples,
-            concat("ranges were set by ", samples_text(figures.calibrated_on, compared), " only")};
+            to_text("ranges were set by ", samples_text(figures.calibrated_on, compared), " only")};
   }
   if (std::optional<Advice> advice = accuracy_advice(compared)) {
     if (figures.functions_left > 0) {
       advice->step = NextStep::kOtherTarget;
-      advice->why += concat("; ", figures.functions_left,
-                            " functions such as SiLU keep channels from ", "being equalized");
+      advice->why += to_text("; ", figures.functions_left,
+                             " functions such as SiLU keep channels from ", "being equalized");
     }
     return *std::move(advice);
   }
   if (figures.integer_share < kMinIntegerShare) {
     return {NextStep::kInspect,
-            concat(percent(figures.integer_share, 1), " of the multiplications are integers")};
+            to_text(percent(figures.integer_share, 1), " of the multiplications are integers")};
   }
   return {NextStep::kUse, "no figure is below its limit"};
 }

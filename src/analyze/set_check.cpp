@@ -223,8 +223,8 @@ bool SetCheck::is_enough() const {
 SetCheck check_set(const Calibration& calibration, const Target& target, const Samples& samples) {
   if (samples.size() < kMinSamples) {
     throw Error(ErrorCode::kUsage,
-                concat("found ", samples.size(), " ", samples.noun(), "s, expected at least ",
-                       kMinSamples, ": two halves of two each"));
+                to_text("found ", samples.size(), " ", samples.noun(), "s, expected at least ",
+                        kMinSamples, ": two halves of two each"));
   }
   std::array<Half, kHalves> halves;
   SetCheck check;

@@ -19,7 +19,7 @@ constexpr int kByteBits = 8;
 
 [[noreturn]] void refuse(std::string_view what) {
   throw Error(ErrorCode::kUnsupported,
-              concat("the INT8 model cannot be made again from what it says: ", what));
+              to_text("the INT8 model cannot be made again from what it says: ", what));
 }
 
 // The number of bits in use. For a type of fewer than 8 bits, a Clip before the QuantizeLinear
@@ -44,14 +44,14 @@ void add_activations(const std::vector<QuantizedActivation>& activations, Calibr
   bool symmetric = true;
   for (const QuantizedActivation& activation : activations) {
     if (activation.limits.max - activation.limits.min > 255) {
-      refuse(concat("activation '", activation.tensor, "' has 16 bits, expected 8"));
+      refuse(to_text("activation '", activation.tensor, "' has 16 bits, expected 8"));
     }
     if ((activation.limits.min < 0) != (scheme.dtype == DType::kInt8)) {
       refuse("it has signed and unsigned activations, expected one type");
     }
     if (!std::isnormal(activation.affine.scale) || activation.affine.scale < 0.0F ||
         !std::isfinite(256.0F * activation.affine.scale)) {
-      refuse(concat("activation '", activation.tensor, "' has scale ", activation.affine.scale));
+      refuse(to_text("activation '", activation.tensor, "' has scale ", activation.affine.scale));
     }
     ActivationEntry entry;
     entry.tensor = activation.tensor;
@@ -83,11 +83,11 @@ std::optional<Affines> stored_affines(const Graph& int8, ValueId id, const Shape
     return std::nullopt;
   }
   const auto refuse_weight = [&](std::string_view what) {
-    refuse(concat("weights '", int8.value(node.inputs[0]).name, "' ", what));
+    refuse(to_text("weights '", int8.value(node.inputs[0]).name, "' ", what));
   };
   const bool is_signed = integers->dtype() == DType::kInt8;
   if (!is_signed && integers->dtype() != DType::kUInt8) {
-    refuse_weight(concat("are ", name_of(integers->dtype()), ", expected int8 or uint8"));
+    refuse_weight(to_text("are ", name_of(integers->dtype()), ", expected int8 or uint8"));
   }
   Affines affines;
   const auto scales = scale->values<float>();
@@ -150,7 +150,7 @@ void add_layers(const Graph& fp32, const Graph& int8, StaticInputs& base) {
     if (!ports) continue;
     const std::string name(name_of(fp32, id));
     const auto found = counterparts.find(name);
-    if (found == counterparts.end()) refuse(concat("it has no node '", name, "'"));
+    if (found == counterparts.end()) refuse(to_text("it has no node '", name, "'"));
     const Node* counterpart = &int8.node(found->second);
     std::optional<Affines> affines;
     if (counterpart->has_input(1)) {
@@ -186,8 +186,8 @@ StaticInputs stored_inputs(const Graph& fp32, const Graph& emitted) {
   const auto& metadata = emitted.info.metadata;
   if (const auto rewrites = metadata.find(std::string(kRewritesKey));
       rewrites != metadata.end() && !rewrites->second.empty()) {
-    refuse(concat("it was rewritten before (", rewrites->second,
-                  "); the table that it was made of tells more, see --table"));
+    refuse(to_text("it was rewritten before (", rewrites->second,
+                   "); the table that it was made of tells more, see --table"));
   }
   if (metadata.contains(std::string(kWideKey))) refuse("it keeps 16 bits of some tensors");
   StaticInputs base;

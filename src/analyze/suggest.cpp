@@ -187,7 +187,7 @@ class SuggestionSearch {
         });
         if (is_known) continue;
         known.push_back(entry->range);
-        add_for(*source, concat("range by ", method.name),
+        add_for(*source, to_text("range by ", method.name),
                 {.ranges = {{source->name, entry->range}}});
       }
     }

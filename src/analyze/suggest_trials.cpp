@@ -139,7 +139,7 @@ CalibrationTable Trials::table_of(const Change& change) const {
   if (!change.method.empty()) {
     const CalibrationTable* table = table_by_method(change.method);
     if (table == nullptr) {
-      throw Error(ErrorCode::kUnsupported, concat("method '", change.method, "' refuses"));
+      throw Error(ErrorCode::kUnsupported, to_text("method '", change.method, "' refuses"));
     }
     return *table;
   }

@@ -10,16 +10,16 @@ namespace {
 
 void require_floats(const PortInfo& output) {
   if (output.dtype == DType::kFloat32) return;
-  throw Error(ErrorCode::kMismatch, concat("output '", output.name, "' is ", name_of(output.dtype),
-                                           ", expected float32 to compare answers"));
+  throw Error(ErrorCode::kMismatch, to_text("output '", output.name, "' is ", name_of(output.dtype),
+                                            ", expected float32 to compare answers"));
 }
 
 void require_steps(const PortInfo& output, std::int64_t blank) {
   const Shape& shape = output.shape;
   if (shape.rank() >= 2 && blank < shape[shape.rank() - 1]) return;
   throw Error(ErrorCode::kMismatch,
-              concat("output '", output.name, "' has shape ", shape.to_string(),
-                     ", expected steps and more than ", blank, " classes on the last axis"));
+              to_text("output '", output.name, "' has shape ", shape.to_string(),
+                      ", expected steps and more than ", blank, " classes on the last axis"));
 }
 
 void add_one(bool equal, EqualAnswers& answers) {

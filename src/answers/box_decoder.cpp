@@ -14,7 +14,7 @@ namespace qtool {
 namespace {
 
 [[noreturn]] void mismatch(const Detector& detector, const std::string& sentence) {
-  throw Error(ErrorCode::kMismatch, concat("detector '", detector.name, "': ", sentence));
+  throw Error(ErrorCode::kMismatch, to_text("detector '", detector.name, "': ", sentence));
 }
 
 double applied(BoxFunction function, double x) {
@@ -38,7 +38,7 @@ std::size_t output_of(const Detector& detector, const OutputChoice& choice,
   if (const auto* position = std::get_if<std::int64_t>(&choice)) {
     if (*position < std::ssize(outputs)) return static_cast<std::size_t>(*position);
     mismatch(detector,
-             concat("reads output ", *position, " (from 0), the network has ", outputs.size()));
+             to_text("reads output ", *position, " (from 0), the network has ", outputs.size()));
   }
   const auto& name = std::get<std::string>(choice);
   std::vector<std::string> names;
@@ -46,7 +46,7 @@ std::size_t output_of(const Detector& detector, const OutputChoice& choice,
     if (outputs[i].name == name) return i;
     names.push_back(outputs[i].name);
   }
-  mismatch(detector, concat("the network has no output '", name, "'", nearest_text(name, names)));
+  mismatch(detector, to_text("the network has no output '", name, "'", nearest_text(name, names)));
 }
 
 bool is_better(double score_a, std::int64_t row_a, double score_b, std::int64_t row_b) {
@@ -87,7 +87,7 @@ BoxDecoder::BoxDecoder(Detector detector, std::span<const PortInfo> outputs, con
   check(detector_);
   if (input.rank() != 4) {
     mismatch(detector_,
-             concat("the network's input has shape ", input.to_string(), ", expected an image"));
+             to_text("the network's input has shape ", input.to_string(), ", expected an image"));
   }
   const std::int64_t rows_axis = channels == ChannelAxis::kFirst ? 2 : 1;
   batch_ = input[0];
@@ -101,8 +101,8 @@ BoxDecoder::BoxDecoder(Detector detector, std::span<const PortInfo> outputs, con
       detector_.class_count.value_or(scores_.front().channels - detector_.first_class_channel);
   for (const Rows& rows : scores_) {
     if (rows.channels == scores_.front().channels) continue;
-    mismatch(detector_, concat("its outputs of scores have ", scores_.front().channels, " and ",
-                               rows.channels, " channels, expected equal numbers"));
+    mismatch(detector_, to_text("its outputs of scores have ", scores_.front().channels, " and ",
+                                rows.channels, " channels, expected equal numbers"));
   }
   const auto total = [](const std::vector<Rows>& all) {
     std::int64_t count = 0;
@@ -111,8 +111,8 @@ BoxDecoder::BoxDecoder(Detector detector, std::span<const PortInfo> outputs, con
   };
   const std::int64_t count = total(boxes_);
   if (count != total(scores_)) {
-    mismatch(detector_, concat("the network's outputs hold ", count, " boxes and ", total(scores_),
-                               " scores"));
+    mismatch(detector_, to_text("the network's outputs hold ", count, " boxes and ", total(scores_),
+                                " scores"));
   }
   if (!detector_.grid.empty()) require_grid(count);
   floor_ = std::min(kRankedScore, detector_.thresholds.front());
@@ -129,9 +129,9 @@ std::vector<BoxDecoder::Rows> BoxDecoder::bind(const AnchorRows& rows,
     const Shape& shape = port.shape;
     const bool first = rows.axis == ChannelAxis::kFirst;
     if (shape.rank() < 2 || shape[0] != batch_ || shape.elements() == 0) {
-      mismatch(detector_, concat("output '", port.name, "' (", what, ") has shape ",
-                                 shape.to_string(), ", expected ",
-                                 first ? "[batch, channels, rows]" : "[batch, rows, channels]"));
+      mismatch(detector_, to_text("output '", port.name, "' (", what, ") has shape ",
+                                  shape.to_string(), ", expected ",
+                                  first ? "[batch, channels, rows]" : "[batch, rows, channels]"));
     }
     one.channels = first ? shape[1] : shape[shape.rank() - 1];
     one.count = shape.elements() / batch_ / one.channels;
@@ -139,8 +139,8 @@ std::vector<BoxDecoder::Rows> BoxDecoder::bind(const AnchorRows& rows,
     one.channel_step = first ? one.count : 1;
     if (last_channel >= one.channels) {
       mismatch(detector_,
-               concat("output '", port.name, "' (", what, ") of shape ", shape.to_string(), " has ",
-                      one.channels, " channels, expected at least ", last_channel + 1));
+               to_text("output '", port.name, "' (", what, ") of shape ", shape.to_string(),
+                       " has ", one.channels, " channels, expected at least ", last_channel + 1));
     }
     bound.push_back(one);
   }
@@ -153,12 +153,12 @@ void BoxDecoder::require_grid(std::int64_t rows) const {
   for (const GridLevel& level : detector_.grid) {
     cells += ceil_div(static_cast<std::int64_t>(width_), level.stride) *
              ceil_div(static_cast<std::int64_t>(height_), level.stride) * level.per_cell;
-    strides += concat(strides.empty() ? "" : ", ", level.stride);
+    strides += to_text(strides.empty() ? "" : ", ", level.stride);
   }
   if (cells == rows) return;
-  mismatch(detector_, concat("the network's outputs hold ", rows, " boxes, expected ", cells,
-                             ": those of strides ", strides, " and an input of ", width_, "x",
-                             height_, " pixels"));
+  mismatch(detector_, to_text("the network's outputs hold ", rows, " boxes, expected ", cells,
+                              ": those of strides ", strides, " and an input of ", width_, "x",
+                              height_, " pixels"));
 }
 
 std::vector<BoxDecoder::Candidate> BoxDecoder::candidates(std::span<const TensorView> outputs,

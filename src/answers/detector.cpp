@@ -31,21 +31,21 @@ constexpr std::array<Maker, kDetectors.size()> kMakers = {
 template <typename T>
 void require_within(std::string_view of, std::string_view field, T value, T least, T most) {
   if (value >= least && value <= most) return;
-  throw Error(ErrorCode::kUsage, concat("detector '", of, "': ", field, ": found ", value,
-                                        ", expected ", least, " to ", most));
+  throw Error(ErrorCode::kUsage, to_text("detector '", of, "': ", field, ": found ", value,
+                                         ", expected ", least, " to ", most));
 }
 
 void require(bool holds, const Detector& detector, std::string_view sentence) {
   if (holds) return;
-  throw Error(ErrorCode::kUsage, concat("detector '", detector.name, "': ", sentence));
+  throw Error(ErrorCode::kUsage, to_text("detector '", detector.name, "': ", sentence));
 }
 
 void check(const Detector& detector, const AnchorRows& rows, std::string_view field) {
-  require_within<std::int64_t>(detector.name, concat("outputs of the ", field),
+  require_within<std::int64_t>(detector.name, to_text("outputs of the ", field),
                                std::ssize(rows.outputs), 1, kMaxDetectorOutputs);
   for (const OutputChoice& output : rows.outputs) {
     if (const auto* position = std::get_if<std::int64_t>(&output)) {
-      require_within<std::int64_t>(detector.name, concat("output of the ", field), *position, 0,
+      require_within<std::int64_t>(detector.name, to_text("output of the ", field), *position, 0,
                                    kMaxDetectorOutputs - 1);
     }
   }

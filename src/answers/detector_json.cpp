@@ -126,7 +126,7 @@ void read_grid(const JsonField& object, Detector& detector) {
 }  // namespace
 
 Detector detector_from_json(std::string_view text, std::string_view name) {
-  const std::string what = concat("detector '", name, "'");
+  const std::string what = to_text("detector '", name, "'");
   const nlohmann::json document = parse_json(text, kMaxDetectorBytes, what, ErrorCode::kUsage);
   const JsonField root(document, what, ErrorCode::kUsage);
   root.require_object({"boxes", "scores", "grid", "thresholds", "nms_iou"});

@@ -24,8 +24,8 @@ MaskReader::MaskReader(const MaskRule& rule, const PortInfo& output, ChannelAxis
     : rule_(rule) {
   const Shape& shape = output.shape;
   const auto fail = [&](std::string_view expected) {
-    throw Error(ErrorCode::kMismatch, concat("output '", output.name, "' has shape ",
-                                             shape.to_string(), ", expected ", expected));
+    throw Error(ErrorCode::kMismatch, to_text("output '", output.name, "' has shape ",
+                                              shape.to_string(), ", expected ", expected));
   };
   const bool first = axis == ChannelAxis::kFirst;
   if ((shape.rank() != 3 && shape.rank() != 4) || shape.elements() == 0) {
@@ -47,7 +47,7 @@ Mask MaskReader::read(std::span<const float> output) const {
   const std::int64_t pixels = height_ * width_;
   if (std::ssize(output) != pixels * channels_) {
     throw Error(ErrorCode::kMismatch,
-                concat("a map holds ", output.size(), " numbers, expected ", pixels * channels_));
+                to_text("a map holds ", output.size(), " numbers, expected ", pixels * channels_));
   }
   Mask mask{width_, height_, std::vector<std::int32_t>(static_cast<std::size_t>(pixels))};
   for (std::int64_t i = 0; i < pixels; ++i) {
@@ -71,8 +71,8 @@ Mask MaskReader::read(std::span<const float> output) const {
 
 void MaskScorer::add(const Mask& fp32, const Mask& int8) {
   if (fp32.labels.size() != int8.labels.size()) {
-    throw Error(ErrorCode::kMismatch, concat("maps of ", fp32.labels.size(), " and ",
-                                             int8.labels.size(), " pixels, expected equal sizes"));
+    throw Error(ErrorCode::kMismatch, to_text("maps of ", fp32.labels.size(), " and ",
+                                              int8.labels.size(), " pixels, expected equal sizes"));
   }
   ++sums_.images;
   sums_.pixels += std::ssize(fp32.labels);

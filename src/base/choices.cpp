@@ -8,20 +8,20 @@ namespace qtool {
 std::string alternatives(std::span<const std::string> words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    text += concat(i == 0 ? "" : i + 1 == words.size() ? " or " : ", ", words[i]);
+    text += to_text(i == 0 ? "" : i + 1 == words.size() ? " or " : ", ", words[i]);
   }
   return text;
 }
 
 std::string expected_text(std::string_view name, std::span<const std::string> candidates) {
   const std::string near = nearest_text(name, candidates);
-  return near.empty() ? concat("; expected ", alternatives(candidates)) : near;
+  return near.empty() ? to_text("; expected ", alternatives(candidates)) : near;
 }
 
 void refuse_name(std::string_view name, std::span<const std::string> candidates,
                  std::string_view kind) {
   throw Error(ErrorCode::kUsage,
-              concat(kind, " '", name, "' is unknown", expected_text(name, candidates)));
+              to_text(kind, " '", name, "' is unknown", expected_text(name, candidates)));
 }
 
 std::vector<std::size_t> match_names(std::span<const std::string> names,
@@ -40,7 +40,7 @@ std::vector<std::size_t> match_names(std::span<const std::string> names,
   for (std::size_t p = 0; p < patterns.size(); ++p) {
     if (hit[p] != 0) continue;
     throw Error(ErrorCode::kUsage,
-                concat("'", patterns[p], "' matches no ", kind, nearest_text(patterns[p], names)));
+                to_text("'", patterns[p], "' matches no ", kind, nearest_text(patterns[p], names)));
   }
   return matched;
 }

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 [[noreturn]] void fail_io(const fs::path& path, std::string_view what) {
-  throw Error(ErrorCode::kIo, concat("file '", path.string(), "': ", what));
+  throw Error(ErrorCode::kIo, to_text("file '", path.string(), "': ", what));
 }
 
 struct OpenFile {
@@ -31,7 +31,7 @@ OpenFile open_to_read(const fs::path& path) {
   OpenFile file{Descriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))};
   if (!file.descriptor.is_open()) {
     if (errno == ENOENT || errno == ENOTDIR) fail_io(path, "does not exist");
-    fail_io(path, concat("cannot be opened: ", std::strerror(errno)));
+    fail_io(path, to_text("cannot be opened: ", std::strerror(errno)));
   }
   struct ::stat info = {};
   if (::fstat(file.descriptor.get(), &info) != 0) fail_io(path, std::strerror(errno));
@@ -46,7 +46,7 @@ std::string read_bytes(const OpenFile& file, std::int64_t count, const fs::path&
   while (done < bytes.size()) {
     const ssize_t n = ::read(file.descriptor.get(), bytes.data() + done, bytes.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_io(path, concat("cannot be read: ", std::strerror(errno)));
+    if (n < 0) fail_io(path, to_text("cannot be read: ", std::strerror(errno)));
     if (n == 0) fail_io(path, "ended early");
     done += static_cast<std::size_t>(n);
   }
@@ -58,7 +58,7 @@ std::string read_bytes(const OpenFile& file, std::int64_t count, const fs::path&
 std::string read_file(const fs::path& path, std::int64_t max_bytes) {
   const OpenFile file = open_to_read(path);
   if (file.size > max_bytes) {
-    fail_io(path, concat("has ", file.size, " bytes, at most ", max_bytes, " are accepted"));
+    fail_io(path, to_text("has ", file.size, " bytes, at most ", max_bytes, " are accepted"));
   }
   return read_bytes(file, file.size, path);
 }
@@ -70,8 +70,8 @@ std::string read_beginning(const fs::path& path, std::int64_t max_bytes) {
 
 fs::path resolve_inside(const fs::path& folder, const fs::path& relative) {
   const auto refuse = [&] {
-    throw Error(ErrorCode::kInvalidModel,
-                concat("path '", relative.string(), "' leaves the folder '", folder.string(), "'"));
+    throw Error(ErrorCode::kInvalidModel, to_text("path '", relative.string(),
+                                                  "' leaves the folder '", folder.string(), "'"));
   };
   if (relative.empty() || relative.is_absolute() ||
       relative.native().find('\0') != std::string::npos) {  // a NUL would end the path

@@ -32,7 +32,7 @@ constexpr std::string_view kTemporaryTail = ".tmp";
 constexpr std::string_view kAsideTail = ".old";
 
 [[noreturn]] void refuse(const fs::path& path, std::string_view why) {
-  throw Error(ErrorCode::kIo, concat("file '", path.string(), "': cannot be written: ", why));
+  throw Error(ErrorCode::kIo, to_text("file '", path.string(), "': cannot be written: ", why));
 }
 
 std::optional<FileInfo> info_of(const fs::path& path) {
@@ -92,7 +92,7 @@ Target find_target(const fs::path& path) {
   const fs::path folder = target.folder();
   std::error_code ec;
   if (!fs::is_directory(folder, ec)) {
-    refuse(path, concat("there is no folder '", folder.string(), "'"));
+    refuse(path, to_text("there is no folder '", folder.string(), "'"));
   }
   // The names below /proc/self/fd are links too, but a rename cannot replace the files that they
   // point to.
@@ -101,7 +101,7 @@ Target find_target(const fs::path& path) {
     refuse(path, "it is not the name of a file");
   }
   if (found && ::access(target.path.c_str(), W_OK) != 0) {
-    refuse(path, concat("the file that is there is protected: ", std::strerror(errno)));
+    refuse(path, to_text("the file that is there is protected: ", std::strerror(errno)));
   }
   if (::access(folder.c_str(), W_OK | X_OK) != 0) refuse(path, std::strerror(errno));
   return target;
@@ -127,7 +127,7 @@ void collect_leftovers(const fs::path& folder) {
 std::string random_name(std::string_view tail) {
   std::random_device random;
   const std::uint64_t bits = (std::uint64_t{random()} << 32U) | random();
-  return concat(kTemporaryHead, to_hex(bits), tail);
+  return to_text(kTemporaryHead, to_hex(bits), tail);
 }
 
 bool syncs(int descriptor) {

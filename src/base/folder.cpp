@@ -18,7 +18,7 @@ std::vector<fs::directory_entry> list_folder(const fs::path& folder) {
   }
   if (ec) {
     throw Error(ErrorCode::kIo,
-                concat("folder '", folder.string(), "' cannot be read: ", ec.message()));
+                to_text("folder '", folder.string(), "' cannot be read: ", ec.message()));
   }
   std::sort(entries.begin(), entries.end());
   return entries;

@@ -71,8 +71,8 @@ int available_threads() noexcept {
 int resolve_threads(int requested) {
   constexpr int kMaxThreads = 1024;
   if (requested < 0 || requested > kMaxThreads) {
-    throw Error(ErrorCode::kUsage, concat("threads: found ", requested, ", expected 0 to ",
-                                          kMaxThreads, " (0 = all available)"));
+    throw Error(ErrorCode::kUsage, to_text("threads: found ", requested, ", expected 0 to ",
+                                           kMaxThreads, " (0 = all available)"));
   }
   return requested == 0 ? available_threads() : requested;
 }

@@ -125,8 +125,8 @@ PartialResults::PartialResults(std::filesystem::path path, std::uint64_t key)
   const std::string_view all = file;
   if (!all.starts_with(kBegin)) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("file '", state_->path.string(),
-                       "': found something else, expected partial results of qtool"));
+                to_text("file '", state_->path.string(),
+                        "': found something else, expected partial results of qtool"));
   }
   state_->found = PartialFile::kDamaged;
   if (all.size() < kBegin.size() + sizeof(std::uint64_t)) return;

@@ -37,7 +37,7 @@ void report_progress(const Progress& progress, std::int64_t done, std::int64_t t
                      std::string_view work, std::string_view items) {
   if (progress && progress(done, total) == ProgressAnswer::kStop) {
     throw Error(ErrorCode::kCancelled,
-                concat(work, " stopped after ", done, " of ", total, " ", items));
+                to_text(work, " stopped after ", done, " of ", total, " ", items));
   }
 }
 

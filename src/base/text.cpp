@@ -26,7 +26,7 @@ T parse_number(std::string_view text, std::string_view what, const char* expecte
   const std::string_view body = trim(text);
   const auto result = std::from_chars(body.data(), body.data() + body.size(), value);
   if (body.empty() || result.ec != std::errc() || result.ptr != body.data() + body.size()) {
-    throw Error(ErrorCode::kInvalidArgument, concat(what, ": '", text, "' is not ", expected));
+    throw Error(ErrorCode::kInvalidArgument, to_text(what, ": '", text, "' is not ", expected));
   }
   return value;
 }
@@ -60,7 +60,7 @@ std::string to_fixed(double value, int decimals) {
 
 std::string to_signed_fixed(double value, int decimals) {
   const std::string text = to_fixed(value, decimals);
-  return text.starts_with('-') ? text : concat("+", text);
+  return text.starts_with('-') ? text : to_text("+", text);
 }
 
 double parse_double(std::string_view text, std::string_view what) {
@@ -132,8 +132,8 @@ std::vector<std::string> nearest_names(std::string_view name,
 
 std::string nearest_text(std::string_view name, std::span<const std::string> candidates) {
   std::vector<std::string> near = nearest_names(name, candidates);
-  for (std::string& known : near) known = concat("'", known, "'");
-  return near.empty() ? std::string() : concat("; did you mean ", alternatives(near), "?");
+  for (std::string& known : near) known = to_text("'", known, "'");
+  return near.empty() ? std::string() : to_text("; did you mean ", alternatives(near), "?");
 }
 
 bool matches_pattern(std::string_view name, std::string_view pattern) {

@@ -64,11 +64,13 @@ void append(std::string& out, T part) {
 }
 }  // namespace detail
 
-/// All parts as one string: text as it is, numbers as `to_text` writes them.
-template <typename... Parts>
-std::string concat(const Parts&... parts) {
+/// All parts as one string: text as it is, numbers as to_text() above writes them.
+template <typename First, typename Second, typename... Others>
+std::string to_text(const First& first, const Second& second, const Others&... others) {
   std::string out;
-  (detail::append(out, parts), ...);
+  detail::append(out, first);
+  detail::append(out, second);
+  (detail::append(out, others), ...);
   return out;
 }
 

@@ -48,8 +48,8 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
           if (!graph.is_constant(living)) known.push_back(graph.value(living).name);
         }
       }
-      throw Error(ErrorCode::kUsage, concat("calibration: no activation is called '", name, "'",
-                                            nearest_text(name, known)));
+      throw Error(ErrorCode::kUsage, to_text("calibration: no activation is called '", name, "'",
+                                             nearest_text(name, known)));
     }
     if (!seen.insert(name).second) continue;  // named twice
     const NodeId producer = graph.value(*id).producer;
@@ -280,17 +280,17 @@ class Collector {
     } catch (const Error& error) {
       const TensorStatistics& observed = tensors_[index];
       const std::string node =
-          observed.producer.empty() ? std::string() : concat(" of node '", observed.producer, "'");
+          observed.producer.empty() ? std::string() : to_text(" of node '", observed.producer, "'");
       throw Error(error.code(),
-                  concat(samples_.noun(), " '", samples_.path(item).string(), "', tensor '",
-                         observed.tensor, "'", node, ": ", error.what()));
+                  to_text(samples_.noun(), " '", samples_.path(item).string(), "', tensor '",
+                          observed.tensor, "'", node, ": ", error.what()));
     }
   }
 
   void report_one_of(std::int64_t total) {
     const std::lock_guard lock(mutex_);
     ++done_;
-    report_progress(options_.progress, done_, total, "calibration", concat(samples_.noun(), "s"));
+    report_progress(options_.progress, done_, total, "calibration", to_text(samples_.noun(), "s"));
   }
 
   Collection merged(std::vector<CollectWorker>& workers) {
@@ -329,8 +329,8 @@ class Collector {
       throw Error(ErrorCode::kInvalidImage,
                   collection.bad.empty()
                       ? std::string("calibration: found no images, expected at least one")
-                      : concat("calibration: none of ", samples_.size(),
-                               " images is usable; the first: ", collection.bad[0].reason));
+                      : to_text("calibration: none of ", samples_.size(),
+                                " images is usable; the first: ", collection.bad[0].reason));
     }
     return collection;
   }
@@ -366,8 +366,8 @@ Collection collect(const Executor& executor, const Samples& samples,
 std::optional<std::string> doubtful(const Collection& collection) {
   const std::string_view noun = collection.preprocess ? "image" : "sample";
   if (collection.image_count == 1) {
-    return concat("calibrated on one ", noun, ": ranges are those of this ", noun, ", other ", noun,
-                  "s may exceed them");
+    return to_text("calibrated on one ", noun, ": ranges are those of this ", noun, ", other ",
+                   noun, "s may exceed them");
   }
   const auto same_in_all = [](const TensorStatistics& tensor) {
     const std::vector<ImageExtremes>& images = tensor.statistics.image_extremes();
@@ -378,8 +378,8 @@ std::optional<std::string> doubtful(const Collection& collection) {
   if (!std::all_of(collection.tensors.begin(), collection.tensors.end(), same_in_all)) {
     return std::nullopt;
   }
-  return concat("calibrated on ", collection.image_count, " ", noun,
-                "s that give the same range of every tensor: are they copies of one ", noun, "?");
+  return to_text("calibrated on ", collection.image_count, " ", noun,
+                 "s that give the same range of every tensor: are they copies of one ", noun, "?");
 }
 
 }  // namespace qtool

@@ -141,7 +141,7 @@ const FormatInfo& find_format(std::string_view name) {
     if (format.name == name) return format;
   }
   throw Error(ErrorCode::kUsage,
-              concat("table format '", name, "' is unknown", expected_text(name, format_names())));
+              to_text("table format '", name, "' is unknown", expected_text(name, format_names())));
 }
 
 const FormatInfo& recognise(std::string_view bytes, std::string_view filename) {
@@ -151,14 +151,14 @@ const FormatInfo& recognise(std::string_view bytes, std::string_view filename) {
   const std::string_view found = recognise_foreign_file(bytes);
   if (!found.empty()) {
     throw Error(ErrorCode::kInvalidTable,
-                concat("table '", filename, "' ", found, ", expected a calibration table"));
+                to_text("table '", filename, "' ", found, ", expected a calibration table"));
   }
   std::string known;
   for (const std::string& name : format_names()) {
-    known += concat(known.empty() ? "" : ", ", name);
+    known += to_text(known.empty() ? "" : ", ", name);
   }
   throw Error(ErrorCode::kInvalidTable,
-              concat("table '", filename, "': found none of the known formats (", known, ")"));
+              to_text("table '", filename, "': found none of the known formats (", known, ")"));
 }
 
 std::vector<TableContent> lost_contents(const CalibrationTable& table, const FormatInfo& format) {

@@ -28,7 +28,7 @@ const ObserveKernel& kernel() {
                                     [](float value) { return std::isfinite(value); });
   throw Error(
       ErrorCode::kInvalidArgument,
-      concat("found ", *bad, " at element ", bad - values.begin(), ", expected finite values"));
+      to_text("found ", *bad, " at element ", bad - values.begin(), ", expected finite values"));
 }
 
 // The pixels of an image that are counted: all of them, or one contiguous group of pixels out of

@@ -49,8 +49,8 @@ const MethodInfo& find_method(std::string_view name) {
   const auto found = std::find_if(methods().begin(), methods().end(),
                                   [&](const MethodInfo& method) { return method.name == plain; });
   if (found == methods().end()) {
-    throw Error(ErrorCode::kUsage, concat("calibration method '", name, "' is unknown",
-                                          expected_text(plain, method_names())));
+    throw Error(ErrorCode::kUsage, to_text("calibration method '", name, "' is unknown",
+                                           expected_text(plain, method_names())));
   }
   return *found;
 }

@@ -28,9 +28,9 @@ std::string translated(const JsonField& field, const std::array<Word, N>& words)
   std::string known;
   for (const Word& word : words) {
     if (word.theirs == theirs) return std::string(word.ours);
-    known += concat(known.empty() ? "" : ", ", word.theirs);
+    known += to_text(known.empty() ? "" : ", ", word.theirs);
   }
-  field.fail(concat("one of ", known));
+  field.fail(to_text("one of ", known));
 }
 
 /// One number per channel of the network's input; MNN allows a fourth for a channel that is
@@ -40,7 +40,7 @@ std::vector<float> per_channel(const JsonField& field, std::size_t channels) {
   if (values.empty() || values.size() > 4) field.fail("1 to 4 numbers");
   if (values.size() > channels) values.resize(channels);
   if (values.size() < channels) {
-    if (values.size() != 1) field.fail(concat("1 or ", channels, " numbers"));
+    if (values.size() != 1) field.fail(to_text("1 or ", channels, " numbers"));
   }
   return values;
 }

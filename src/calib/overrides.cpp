@@ -35,7 +35,7 @@ std::vector<std::size_t> matches(std::string_view wanted, const CalibrationTable
   for (const ActivationEntry& entry : table.activations) names.push_back(entry.tensor);
   for (const Alias& alias : table.aliases) names.push_back(alias.name);
   throw Error(ErrorCode::kUsage,
-              concat("'", wanted, "' matches no calibrated tensor", nearest_text(wanted, names)));
+              to_text("'", wanted, "' matches no calibrated tensor", nearest_text(wanted, names)));
 }
 
 std::int32_t usual_zero_point(const ActivationEntry& entry, const Scheme& scheme) {
@@ -50,8 +50,8 @@ Affine affine_of(const Overrides::GivenScale& given, const ActivationEntry& entr
                  const Scheme& scheme) {
   if (!std::isfinite(given.scale) || given.scale < std::numeric_limits<float>::min()) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("scale of '", given.tensor, "': found ", given.scale,
-                       ", expected a positive, normal float"));
+                to_text("scale of '", given.tensor, "': found ", given.scale,
+                        ", expected a positive, normal float"));
   }
   const Affine affine{given.scale, given.zero_point.value_or(usual_zero_point(entry, scheme))};
   const Limits limits = limits_of(scheme);
@@ -60,9 +60,9 @@ Affine affine_of(const Overrides::GivenScale& given, const ActivationEntry& entr
       (symmetric && affine.zero_point != choose_affine(Range(), scheme).zero_point)) {
     throw Error(
         ErrorCode::kInvalidArgument,
-        concat("zero point of '", given.tensor, "': found ", affine.zero_point, ", expected ",
-               symmetric ? to_text(std::int64_t{choose_affine(Range(), scheme).zero_point})
-                         : concat(limits.min, " to ", limits.max)));
+        to_text("zero point of '", given.tensor, "': found ", affine.zero_point, ", expected ",
+                symmetric ? to_text(std::int64_t{choose_affine(Range(), scheme).zero_point})
+                          : to_text(limits.min, " to ", limits.max)));
   }
   return affine;
 }
@@ -97,8 +97,8 @@ void apply_overrides(const Overrides& overrides, const Scheme& scheme, const Col
       if (!(given.range.min <= 0.0F && given.range.max >= 0.0F) ||
           !std::isfinite(given.range.min) || !std::isfinite(given.range.max)) {
         throw Error(ErrorCode::kInvalidArgument,
-                    concat("range of '", given.tensor, "': found [", given.range.min, ", ",
-                           given.range.max, "], expected one that holds 0"));
+                    to_text("range of '", given.tensor, "': found [", given.range.min, ", ",
+                            given.range.max, "], expected one that holds 0"));
       }
       for (const std::size_t i : matches(given.tensor, table)) {
         set_entry(table.activations[i], given.range, choose_affine(given.range, scheme), scheme,

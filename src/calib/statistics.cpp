@@ -23,8 +23,8 @@ void Statistics::observe(const TensorView& tensor, std::int64_t first_image, Cou
   const std::int64_t rank = tensor.shape.rank();
   if (tensor.dtype != DType::kFloat32 || rank < 2 || rank > 5) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("statistics: found ", name_of(tensor.dtype), " ", tensor.shape.to_string(),
-                       ", expected float32 of rank 2 to 5"));
+                to_text("statistics: found ", name_of(tensor.dtype), " ", tensor.shape.to_string(),
+                        ", expected float32 of rank 2 to 5"));
   }
   const std::int64_t width = tensor.shape[1];
   std::int64_t inner = 1;
@@ -63,8 +63,8 @@ void Statistics::require_channels(std::int64_t width) {
     maxs_.assign(channels, -kInfinity);
   }
   if (channels() != width) {
-    throw Error(ErrorCode::kMismatch, concat("statistics: found ", width,
-                                             " channels, expected the earlier ", channels()));
+    throw Error(ErrorCode::kMismatch, to_text("statistics: found ", width,
+                                              " channels, expected the earlier ", channels()));
   }
 }
 
@@ -125,8 +125,8 @@ Statistics Statistics::of_concatenation(std::span<const Statistics* const> parts
         all.extremes_.begin(), all.extremes_.end(), part->extremes_.begin(), part->extremes_.end(),
         [](const ImageExtremes& a, const ImageExtremes& b) { return a.image == b.image; });
     if (all.images_ != part->images_ || !same_images) {
-      throw Error(ErrorCode::kMismatch, concat("statistics: found ", part->images_,
-                                               " images beside ", all.images_, " others"));
+      throw Error(ErrorCode::kMismatch, to_text("statistics: found ", part->images_,
+                                                " images beside ", all.images_, " others"));
     }
     for (std::size_t i = 0; i < all.extremes_.size(); ++i) {
       all.extremes_[i].min = std::min(all.extremes_[i].min, part->extremes_[i].min);
@@ -192,8 +192,8 @@ Statistics Statistics::from_state(StatisticsState state) {
   if (!whole || !kept || !counted || rest < 0 ||
       (exact && (exact->lower != 0.0 || exact->upper != histogram.absmax()))) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("statistics: ", count, " values of ", channels, " channels in ",
-                       state.images, " images contradict each other"));
+                to_text("statistics: ", count, " values of ", channels, " channels in ",
+                        state.images, " images contradict each other"));
   }
   Statistics statistics;
   statistics.images_ = state.images;

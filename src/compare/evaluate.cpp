@@ -298,7 +298,7 @@ class Evaluation {
     const std::lock_guard lock(progress_mutex_);
     done_ += images;
     report_progress(options_.progress, done_, samples_.size(), "evaluation",
-                    concat(samples_.noun(), "s"));
+                    to_text(samples_.noun(), "s"));
   }
 
   const Executor& fp32_;
@@ -319,8 +319,8 @@ void require_known_labels(const Samples& samples, std::int64_t classes) {
   for (std::int64_t i = 0; i < samples.size(); ++i) {
     if (samples.label(i) < classes) continue;
     throw Error(ErrorCode::kUsage,
-                concat("image '", samples.path(i).string(), "' has class ", samples.label(i),
-                       ", the network knows classes 0 to ", classes - 1));
+                to_text("image '", samples.path(i).string(), "' has class ", samples.label(i),
+                        ", the network knows classes 0 to ", classes - 1));
   }
 }
 
@@ -328,8 +328,8 @@ void require_known_labels(const Samples& samples, std::int64_t classes) {
 Shape batch_shape(const Shape& sample, std::int64_t batch) {
   if (sample.rank() == 0 || sample[0] != 1) {
     throw Error(ErrorCode::kUnsupported,
-                concat("a sample has an input of shape ", sample.to_string(),
-                       ", expected 1 in front to run ", batch, " at once; use batch 1"));
+                to_text("a sample has an input of shape ", sample.to_string(),
+                        ", expected 1 in front to run ", batch, " at once; use batch 1"));
   }
   std::vector<std::int64_t> dims = sample.dims();
   dims.front() = batch;
@@ -341,11 +341,11 @@ Shape batch_shape(const Shape& sample, std::int64_t batch) {
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& samples,
                     const EvalOptions& options) {
   if (options.batch < 1) {
-    throw Error(ErrorCode::kUsage, concat("batch: found ", options.batch, ", expected 1 or more"));
+    throw Error(ErrorCode::kUsage, to_text("batch: found ", options.batch, ", expected 1 or more"));
   }
   if (options.batch > 1 && !samples.states().empty()) {
     throw Error(ErrorCode::kUsage,
-                concat("batch: found ", options.batch, ", samples with states run one at a time"));
+                to_text("batch: found ", options.batch, ", samples with states run one at a time"));
   }
   check(options.preprocess);
   std::vector<Shape> shapes =
@@ -358,8 +358,8 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& s
   for (const PortInfo& port : plan.outputs()) {
     if (options.batch == 1 || (port.shape.rank() > 0 && port.shape[0] == options.batch)) continue;
     throw Error(ErrorCode::kUnsupported,
-                concat("output '", port.name, "' has shape ", port.shape.to_string(),
-                       ", expected the batch of ", options.batch, " in front; use batch 1"));
+                to_text("output '", port.name, "' has shape ", port.shape.to_string(),
+                        ", expected the batch of ", options.batch, " in front; use batch 1"));
   }
   const bool scores = !options.answers.boxes && !options.answers.mask;
   const std::int64_t classes =

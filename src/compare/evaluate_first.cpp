@@ -18,8 +18,8 @@ std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& prepr
     if (sample) return *std::move(sample);
   }
   throw Error(ErrorCode::kMismatch,
-              concat("none of ", samples.size(), " ", samples.noun(), "s is usable",
-                     bad.empty() ? std::string() : concat("; the first: ", bad.front().reason)));
+              to_text("none of ", samples.size(), " ", samples.noun(), "s is usable",
+                      bad.empty() ? std::string() : to_text("; the first: ", bad.front().reason)));
 }
 
 std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,

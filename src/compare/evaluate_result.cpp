@@ -15,14 +15,14 @@ std::vector<std::string> EvalResult::doubts() const {
   std::vector<std::string> sentences;
   const auto add = [&](std::string_view model, const Unanswered& unanswered) {
     if (unanswered.images == 0) return;
-    sentences.push_back(concat("the ", model, " model's outputs are NaN or infinite for ",
-                               unanswered.images, " of ", images, " ", noun, "s, the first: '",
-                               unanswered.first.string(), "'"));
+    sentences.push_back(to_text("the ", model, " model's outputs are NaN or infinite for ",
+                                unanswered.images, " of ", images, " ", noun, "s, the first: '",
+                                unanswered.first.string(), "'"));
   };
   add("FP32", fp32.unanswered);
   if (int8) add("INT8", int8->unanswered);
   if (near_chance) {
-    sentences.push_back(concat(
+    sentences.push_back(to_text(
         "FP32 top-1 is ", fp32.top1, " of ", labelled, " images, about what ", "guessing among ",
         classes, " classes gives: the preprocessing or the ", "labels are probably wrong"));
   }

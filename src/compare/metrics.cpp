@@ -15,7 +15,7 @@ namespace {
 void require_equal_sizes(std::string_view metric, std::size_t a, std::size_t b) {
   if (a != b) {
     throw Error(ErrorCode::kMismatch,
-                concat(metric, ": the signals have ", a, " and ", b, " elements, expected equal"));
+                to_text(metric, ": the signals have ", a, " and ", b, " elements, expected equal"));
   }
 }
 
@@ -116,7 +116,8 @@ double max_abs_error(std::span<const float> a, std::span<const float> b) {
 
 std::vector<std::int64_t> top_k(std::span<const float> scores, std::int64_t count) {
   if (count < 0) {
-    throw Error(ErrorCode::kInvalidArgument, concat("top-k: k is ", count, ", expected 0 or more"));
+    throw Error(ErrorCode::kInvalidArgument,
+                to_text("top-k: k is ", count, ", expected 0 or more"));
   }
   std::vector<std::int64_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});

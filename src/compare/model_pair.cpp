@@ -18,15 +18,15 @@ void require_equal_outputs(const Plan& fp32, const Plan& int8) {
   const auto& b = int8.outputs();
   if (a.size() != b.size()) {
     throw Error(ErrorCode::kMismatch,
-                concat("the FP32 model has ", a.size(), " outputs, the INT8 model ", b.size(),
-                       "; do they belong together?"));
+                to_text("the FP32 model has ", a.size(), " outputs, the INT8 model ", b.size(),
+                        "; do they belong together?"));
   }
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].shape == b[i].shape) continue;
     throw Error(ErrorCode::kMismatch,
-                concat("output '", a[i].name, "' of the FP32 model has shape ",
-                       a[i].shape.to_string(), ", output '", b[i].name, "' of the INT8 model ",
-                       b[i].shape.to_string(), "; do they belong together?"));
+                to_text("output '", a[i].name, "' of the FP32 model has shape ",
+                        a[i].shape.to_string(), ", output '", b[i].name, "' of the INT8 model ",
+                        b[i].shape.to_string(), "; do they belong together?"));
   }
 }
 
@@ -34,9 +34,10 @@ void require_equal_outputs(const Plan& fp32, const Plan& int8) {
 void require_equal_inputs(const Plan& fp32, const Plan& int8) {
   for (std::size_t i = 0; fp32.inputs().size() > 1 && i < fp32.inputs().size(); ++i) {
     if (fp32.inputs()[i].name == int8.inputs()[i].name) continue;
-    throw Error(ErrorCode::kMismatch, concat("input ", i, " of the FP32 model is '",
-                                             fp32.inputs()[i].name, "', of the INT8 model '",
-                                             int8.inputs()[i].name, "'; do they belong together?"));
+    throw Error(
+        ErrorCode::kMismatch,
+        to_text("input ", i, " of the FP32 model is '", fp32.inputs()[i].name,
+                "', of the INT8 model '", int8.inputs()[i].name, "'; do they belong together?"));
   }
 }
 
@@ -48,8 +49,8 @@ std::shared_ptr<const Plan> compile(const Executor& executor, std::span<const Sh
   const Graph& graph = executor.graph();
   if (shapes.size() == 1) static_cast<void>(image_input(graph));
   if (shapes.empty() || shapes.size() != graph.inputs().size()) {
-    throw Error(ErrorCode::kMismatch, concat("the model has ", graph.inputs().size(),
-                                             " inputs, found tensors for ", shapes.size()));
+    throw Error(ErrorCode::kMismatch, to_text("the model has ", graph.inputs().size(),
+                                              " inputs, found tensors for ", shapes.size()));
   }
   return executor.compile(named_shapes(graph, shapes), options);
 }
@@ -98,15 +99,15 @@ void require_shape(const Samples& samples, std::int64_t item, const Tensor& tens
   const bool image = samples.are_images();
   throw Error(
       ErrorCode::kMismatch,
-      concat(samples.noun(), " '", samples.path(item).string(), image ? "' becomes " : "' has ",
-             tensor.shape().to_string(), ", the network runs on ", expected.to_string(),
-             image ? "; a resize brings all images to one size"
-                   : "; samples of one shape are needed here"));
+      to_text(samples.noun(), " '", samples.path(item).string(), image ? "' becomes " : "' has ",
+              tensor.shape().to_string(), ", the network runs on ", expected.to_string(),
+              image ? "; a resize brings all images to one size"
+                    : "; samples of one shape are needed here"));
 }
 
 void check_repeat(std::int64_t repeat) {
   if (repeat >= 1) return;
-  throw Error(ErrorCode::kUsage, concat("repeat: found ", repeat, ", expected 1 or more"));
+  throw Error(ErrorCode::kUsage, to_text("repeat: found ", repeat, ", expected 1 or more"));
 }
 
 std::int64_t class_count(const Shape& output, std::int64_t batch) {

@@ -23,7 +23,7 @@ std::vector<BadImage> for_each_sample(
     std::string_view work,
     const std::function<void(std::size_t, std::span<const TensorView>, int)>& body,
     const std::function<void(std::size_t, std::size_t)>& merge) {
-  const std::string items = concat(samples.noun(), "s");
+  const std::string items = to_text(samples.noun(), "s");
   std::vector<BadImage> all;
   std::mutex progress_mutex;
   std::int64_t done = 0;

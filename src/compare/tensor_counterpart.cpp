@@ -76,8 +76,8 @@ Tensor dequantized(const Tensor& integers, const Affines& affines, const std::st
     const std::int64_t axis = normalize_axis(affines.axis, shape.rank(), name);
     if (shape[axis] != std::ssize(affines.scales)) {
       throw Error(ErrorCode::kInvalidModel,
-                  concat("tensor '", name, "': has ", affines.scales.size(), " scales for axis ",
-                         axis, " of ", shape.to_string()));
+                  to_text("tensor '", name, "': has ", affines.scales.size(), " scales for axis ",
+                          axis, " of ", shape.to_string()));
     }
     for (std::int64_t a = axis + 1; a < shape.rank(); ++a) {
       inner *= static_cast<std::size_t>(shape[a]);

@@ -34,9 +34,9 @@ void refuse_removed(const Graph& graph, std::span<const std::string> patterns) {
   for (const std::string& pattern : patterns) {
     const auto alias = graph.info.aliases.find(pattern);
     if (alias == graph.info.aliases.end() || graph.find_value(pattern)) continue;
-    throw Error(ErrorCode::kUsage,
-                concat("tensor '", pattern, "' is not computed: the node behind it is folded into ",
-                       "its neighbour, whose result is '", alias->second, "'"));
+    throw Error(ErrorCode::kUsage, to_text("tensor '", pattern,
+                                           "' is not computed: the node behind it is folded into ",
+                                           "its neighbour, whose result is '", alias->second, "'"));
   }
 }
 
@@ -138,9 +138,9 @@ std::vector<TensorPair> TensorPairs::run(std::span<const Tensor> sample) const {
     }
     if (pair.int8 && pair.int8->shape() != pair.fp32.shape()) {
       throw Error(ErrorCode::kMismatch,
-                  concat("tensor '", source.name, "' of the FP32 model has shape ",
-                         pair.fp32.shape().to_string(), ", of the INT8 model ",
-                         pair.int8->shape().to_string(), "; do they belong together?"));
+                  to_text("tensor '", source.name, "' of the FP32 model has shape ",
+                          pair.fp32.shape().to_string(), ", of the INT8 model ",
+                          pair.int8->shape().to_string(), "; do they belong together?"));
     }
     if (pair.int8 && !source.factors.empty()) {
       scale_channels(*pair.int8, source.name, source.factors, pair.int8->values<float>().data());

@@ -28,12 +28,12 @@ Verification verify(const Executor& fp32, const Executor& int8, const Samples& s
   result.bad = std::move(compared.bad);
   const Unanswered& lost = compared.int8->unanswered;
   if (lost.images > compared.fp32.unanswered.images) {
-    result.faults.push_back(concat("the INT8 model's outputs are NaN or infinite for ", lost.images,
-                                   " of ", result.samples, " ", result.noun, "s, the first: '",
-                                   lost.first.string(), "'"));
+    result.faults.push_back(to_text("the INT8 model's outputs are NaN or infinite for ",
+                                    lost.images, " of ", result.samples, " ", result.noun,
+                                    "s, the first: '", lost.first.string(), "'"));
   } else if (compared.fp32.unanswered.images == result.samples) {
-    result.faults.push_back(concat("the FP32 model's outputs are NaN or infinite for all of ",
-                                   result.samples, " ", result.noun, "s"));
+    result.faults.push_back(to_text("the FP32 model's outputs are NaN or infinite for all of ",
+                                    result.samples, " ", result.noun, "s"));
   }
   const bool nothing_compared =
       std::ranges::any_of(compared.outputs, Verification::judges) &&
@@ -41,16 +41,16 @@ Verification verify(const Executor& fp32, const Executor& int8, const Samples& s
         return !Verification::judges(output) || std::isnan(output.sqnr_db);
       });
   if (nothing_compared && result.faults.empty()) {
-    result.faults.push_back(concat("none of ", result.samples, " ", result.noun,
-                                   "s has finite outputs of both models"));
+    result.faults.push_back(to_text("none of ", result.samples, " ", result.noun,
+                                    "s has finite outputs of both models"));
   }
   for (OutputError& output : compared.outputs) {
     // The SQNR is NaN if no sample was compared, which is reported above.
     if (Verification::judges(output) && !std::isnan(output.sqnr_db) &&
         output.sqnr_db < min_sqnr_db) {
-      result.faults.push_back(concat("output '", output.name, "' has ", to_fixed(output.sqnr_db, 2),
-                                     " dB against FP32, expected ", to_text(min_sqnr_db),
-                                     " or more"));
+      result.faults.push_back(to_text("output '", output.name, "' has ",
+                                      to_fixed(output.sqnr_db, 2), " dB against FP32, expected ",
+                                      to_text(min_sqnr_db), " or more"));
     }
     result.outputs.push_back(std::move(output));
   }

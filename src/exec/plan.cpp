@@ -64,7 +64,7 @@ std::span<const TensorView> Plan::State::run(std::span<const TensorView> given,
                                              std::byte* memory) const {
   if (given.size() != input_infos.size()) {
     throw Error(ErrorCode::kMismatch,
-                concat("the network has ", input_infos.size(), " inputs, found ", given.size()));
+                to_text("the network has ", input_infos.size(), " inputs, found ", given.size()));
   }
   bind(*this, workspace, memory);
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -72,9 +72,9 @@ std::span<const TensorView> Plan::State::run(std::span<const TensorView> given,
     if (given[i].dtype != port.dtype || given[i].shape != port.shape ||
         given[i].layout != Layout::kPlain) {
       throw Error(ErrorCode::kMismatch,
-                  concat("input '", port.name, "': found ", name_of(given[i].dtype), " ",
-                         given[i].shape.to_string(), ", expected ", name_of(port.dtype), " ",
-                         port.shape.to_string()));
+                  to_text("input '", port.name, "': found ", name_of(given[i].dtype), " ",
+                          given[i].shape.to_string(), ", expected ", name_of(port.dtype), " ",
+                          port.shape.to_string()));
     }
   }
   for (std::size_t v = 0; v < values.size(); ++v) {
@@ -126,8 +126,8 @@ std::span<const TensorView> Plan::run_timed(std::span<const TensorView> inputs,
                                             std::span<double> step_seconds) const {
   if (step_seconds.size() != state_->steps.size()) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("step times: found room for ", step_seconds.size(), ", expected ",
-                       state_->steps.size()));
+                to_text("step times: found room for ", step_seconds.size(), ", expected ",
+                        state_->steps.size()));
   }
   return state_->run(inputs, *workspace.state_, {}, step_seconds);
 }

@@ -29,8 +29,8 @@ bool layouts_agree(const Shape& shape) {
 // Checked here because an allocation may succeed although using its memory fails later.
 void require_memory(std::int64_t bytes) {
   if (bytes <= physical_memory()) return;
-  throw Error(ErrorCode::kUnsupported, concat("the activations need ", bytes,
-                                              " bytes, this machine has ", physical_memory()));
+  throw Error(ErrorCode::kUnsupported, to_text("the activations need ", bytes,
+                                               " bytes, this machine has ", physical_memory()));
 }
 
 }  // namespace

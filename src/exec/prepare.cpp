@@ -134,10 +134,10 @@ const Value& image_input(const Graph& graph) {
   if (inputs.size() == 1) return graph.value(inputs.front());
   std::string names;
   for (const ValueId id : inputs) {
-    names += concat(names.empty() ? "'" : ", '", graph.value(id).name, "'");
+    names += to_text(names.empty() ? "'" : ", '", graph.value(id).name, "'");
   }
-  throw Error(ErrorCode::kUnsupported, concat("the model has ", inputs.size(), " inputs (", names,
-                                              "), images can feed a model with one"));
+  throw Error(ErrorCode::kUnsupported, to_text("the model has ", inputs.size(), " inputs (", names,
+                                               "), images can feed a model with one"));
 }
 
 }  // namespace qtool

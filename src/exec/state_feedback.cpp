@@ -15,7 +15,7 @@ std::size_t port_named(std::span<const PortInfo> ports, const std::string& name,
   const auto found = std::find_if(ports.begin(), ports.end(),
                                   [&](const PortInfo& port) { return port.name == name; });
   if (found == ports.end()) {
-    throw Error(ErrorCode::kUsage, concat("state: the network has no ", kind, " '", name, "'"));
+    throw Error(ErrorCode::kUsage, to_text("state: the network has no ", kind, " '", name, "'"));
   }
   return static_cast<std::size_t>(found - ports.begin());
 }
@@ -30,9 +30,9 @@ StateFeedback::StateFeedback(const Samples& samples, const Plan& plan) : samples
     const PortInfo& from = plan.outputs()[output];
     if (from.dtype != to.dtype || from.shape != to.shape) {
       throw Error(ErrorCode::kMismatch,
-                  concat("state: output '", from.name, "' is ", name_of(from.dtype), " ",
-                         from.shape.to_string(), ", input '", to.name, "' takes ",
-                         name_of(to.dtype), " ", to.shape.to_string()));
+                  to_text("state: output '", from.name, "' is ", name_of(from.dtype), " ",
+                          from.shape.to_string(), ", input '", to.name, "' takes ",
+                          name_of(to.dtype), " ", to.shape.to_string()));
     }
     states_.push_back({input, output, Tensor(to.dtype, to.shape)});
   }

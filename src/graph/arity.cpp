@@ -18,9 +18,9 @@ static_assert(std::ranges::is_sorted(kMicrosoftOperators, {}, &MicrosoftOperator
 
 // How many operands a pattern takes, for messages.
 std::string expected_count(std::size_t least, std::string_view pattern, bool open) {
-  if (open) return concat("at least ", least);
+  if (open) return to_text("at least ", least);
   if (least == pattern.size()) return to_text(static_cast<std::int64_t>(least));
-  return concat(least, " to ", pattern.size());
+  return to_text(least, " to ", pattern.size());
 }
 
 // Describes what is wrong with the inputs or the outputs of a node; empty when nothing is wrong.
@@ -30,12 +30,12 @@ std::string refuse(std::span<const ValueId> operands, std::string_view pattern,
   const std::size_t last_required = pattern.find_last_of("1+");
   const std::size_t least = last_required == std::string_view::npos ? 0 : last_required + 1;
   if (operands.size() < least || (!open && operands.size() > pattern.size())) {
-    return concat("found ", operands.size(), " ", side, operands.size() == 1 ? "" : "s",
-                  ", expected ", expected_count(least, pattern, open));
+    return to_text("found ", operands.size(), " ", side, operands.size() == 1 ? "" : "s",
+                   ", expected ", expected_count(least, pattern, open));
   }
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (operands[i] != kNoValue || pattern[std::min(i, pattern.size() - 1)] == '?') continue;
-    return concat(side, " ", i, " has no name, expected one: the operator requires it");
+    return to_text(side, " ", i, " has no name, expected one: the operator requires it");
   }
   return {};
 }
@@ -74,8 +74,8 @@ void require_operands(const Graph& graph) {
     if (wrong.empty()) wrong = refuse(node.outputs, arity->outputs, "output");
     if (wrong.empty()) continue;
     throw Error(ErrorCode::kInvalidModel,
-                concat(graph.describe(id), ": ", wrong, " (",
-                       node.domain.empty() ? concat("opset ", opset->second) : node.domain, ")"));
+                to_text(graph.describe(id), ": ", wrong, " (",
+                        node.domain.empty() ? to_text("opset ", opset->second) : node.domain, ")"));
   }
 }
 

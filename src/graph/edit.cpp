@@ -30,7 +30,7 @@ NodeId add_op(Graph& graph, std::string_view op_type, std::vector<ValueId> input
 }
 
 ValueId add_named(Graph& graph, std::string_view prefix, std::string_view name) {
-  return graph.add_value(graph.unique_name(concat(prefix, name)));
+  return graph.add_value(graph.unique_name(to_text(prefix, name)));
 }
 
 ValueId add_ints(Graph& graph, std::string_view name, const std::vector<std::int64_t>& numbers) {

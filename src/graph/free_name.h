@@ -14,7 +14,7 @@ template <typename IsTaken>
 std::string free_name(std::string_view base, const IsTaken& is_taken) {
   std::string name(base);
   if (!is_taken(name)) return name;
-  const auto numbered = [&](std::int64_t n) { return concat(base, "_", n); };
+  const auto numbered = [&](std::int64_t n) { return to_text(base, "_", n); };
   std::int64_t high = 1;
   while (is_taken(numbered(high))) high *= 2;
   std::int64_t low = high / 2;  // taken, or 0

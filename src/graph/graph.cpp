@@ -66,17 +66,17 @@ std::vector<ValueId> Graph::living_values() const {
 
 std::string Graph::describe(NodeId id) const {
   const Node& n = node(id);
-  if (!n.name.empty()) return concat("node '", n.name, "' (", n.op_type, ")");
+  if (!n.name.empty()) return to_text("node '", n.name, "' (", n.op_type, ")");
   if (const ValueId output = first_output(n); output != kNoValue) {
-    return concat("node of output '", value(output).name, "' (", n.op_type, ")");
+    return to_text("node of output '", value(output).name, "' (", n.op_type, ")");
   }
-  return concat("unnamed node (", n.op_type, ")");
+  return to_text("unnamed node (", n.op_type, ")");
 }
 
 ValueId Graph::add_value(std::string name) {
   const auto id = static_cast<ValueId>(values_.size());
   const auto [it, inserted] = by_name_.try_emplace(name, id);
-  if (!inserted) fail_model(concat("value '", name, "' is defined twice"));
+  if (!inserted) fail_model(to_text("value '", name, "' is defined twice"));
   values_.push_back({});
   values_.back().value.name = std::move(name);
   return id;
@@ -144,7 +144,7 @@ void Graph::rename_value(ValueId id, std::string name) {
   Value& v = record(id).value;
   if (v.name == name) return;
   if (!by_name_.try_emplace(name, id).second) {
-    fail_model(concat("value '", name, "' is defined twice"));
+    fail_model(to_text("value '", name, "' is defined twice"));
   }
   by_name_.erase(v.name);
   v.name = std::move(name);
@@ -165,11 +165,12 @@ void Graph::check() const {
     const ValueRecord& r = values_[i];
     defined[id] = r.is_input || r.value.constant != nullptr ? 1 : 0;
     if (defined[id] != 0 && r.value.producer != kNoNode) {
-      fail_model(concat("value '", r.value.name, "' is an input or a constant and has a producer"));
+      fail_model(
+          to_text("value '", r.value.name, "' is an input or a constant and has a producer"));
     }
     const auto found = by_name_.find(r.value.name);
     if (found == by_name_.end() || found->second != id) {
-      fail_model(concat("value '", r.value.name, "' is not the one its name leads to"));
+      fail_model(to_text("value '", r.value.name, "' is not the one its name leads to"));
     }
   }
   // A constant may have very many readers. A set is then faster than a search.
@@ -189,25 +190,25 @@ void Graph::check() const {
     for (const ValueId input : n.inputs) {
       if (input == kNoValue) continue;
       if (defined[input] == 0) {
-        fail_model(concat(describe(id), ": input '", value(input).name,
-                          "' is not defined before it is read"));
+        fail_model(to_text(describe(id), ": input '", value(input).name,
+                           "' is not defined before it is read"));
       }
       if (!is_reader(input, id)) {
         fail_model(
-            concat(describe(id), ": is missing among the readers of '", value(input).name, "'"));
+            to_text(describe(id), ": is missing among the readers of '", value(input).name, "'"));
       }
     }
     for (const ValueId output : n.outputs) {
       if (output == kNoValue) continue;
       if (value(output).producer != id || defined[output] != 0) {
-        fail_model(concat(describe(id), ": output '", value(output).name, "' is defined twice"));
+        fail_model(to_text(describe(id), ": output '", value(output).name, "' is defined twice"));
       }
       defined[output] = 1;
     }
   }
   for (const ValueId output : outputs_) {
     if (defined[output] == 0) {
-      fail_model(concat("graph output '", value(output).name, "' is not defined"));
+      fail_model(to_text("graph output '", value(output).name, "' is not defined"));
     }
   }
 }

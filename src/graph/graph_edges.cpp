@@ -81,7 +81,7 @@ NodeId Graph::add_node(Node node, NodeId before) {
     if (node.outputs[i] == kNoValue) continue;
     ValueRecord& r = record(node.outputs[i]);
     if (r.value.producer != kNoNode || r.value.constant != nullptr || r.is_input) {
-      throw Error(ErrorCode::kInvalidModel, concat("value '", r.value.name, "' is defined twice"));
+      throw Error(ErrorCode::kInvalidModel, to_text("value '", r.value.name, "' is defined twice"));
     }
     r.value.producer = id;
     r.port = i;

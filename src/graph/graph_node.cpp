@@ -15,8 +15,9 @@ const T* find_attribute(const Node& node, std::string_view key, std::string_view
   if (it == node.attributes.end()) return nullptr;
   const T* found = std::get_if<T>(&it->second);
   if (found == nullptr) {
-    throw Error(ErrorCode::kInvalidModel, concat("node '", node.name, "' (", node.op_type,
-                                                 "): attribute '", key, "' is not of type ", type));
+    throw Error(ErrorCode::kInvalidModel,
+                to_text("node '", node.name, "' (", node.op_type, "): attribute '", key,
+                        "' is not of type ", type));
   }
   return found;
 }
@@ -54,7 +55,7 @@ std::shared_ptr<const Subgraph> Node::get_subgraph(std::string_view key) const {
   if (found != nullptr) return *found;
   throw Error(
       ErrorCode::kInvalidModel,
-      concat("node '", name, "' (", op_type, "): has no attribute '", key, "', expected a graph"));
+      to_text("node '", name, "' (", op_type, "): has no attribute '", key, "', expected a graph"));
 }
 
 bool Node::has_subgraphs() const {

@@ -134,7 +134,7 @@ void Graph::sort() {
   if (sorted.size() != order.size()) {
     for (const NodeId id : order) {
       if (waiting[id] == 0) continue;
-      throw Error(ErrorCode::kInvalidModel, concat(describe(id), ": is part of a cycle"));
+      throw Error(ErrorCode::kInvalidModel, to_text(describe(id), ": is part of a cycle"));
     }
   }
   set_order(sorted);

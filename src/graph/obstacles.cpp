@@ -20,7 +20,7 @@ bool is_runnable(std::string_view op_type, std::string_view domain) {
 
 void Obstacles::add(std::string_view op_type, std::string_view domain, std::string_view name,
                     std::string_view reason) {
-  Kind& kind = kinds_[domain.empty() ? std::string(op_type) : concat(domain, ".", op_type)];
+  Kind& kind = kinds_[domain.empty() ? std::string(op_type) : to_text(domain, ".", op_type)];
   if (kind.nodes++ > 0) return;
   kind.first = name;
   kind.reason = reason;
@@ -35,16 +35,16 @@ void Obstacles::fail(const ModelInfo& model) const {
   for (std::size_t i = 0; i < std::min(order.size(), kMaxNamed); ++i) {
     const auto& [op, kind] = *order[i];
     const bool one = kind.nodes == 1;
-    list += concat(list.empty() ? "" : ", ", op, " (", kind.nodes, one ? " node" : " nodes",
-                   one ? " '" : ", the first is '", kind.first, "'",
-                   kind.reason.empty() ? "" : ": ", kind.reason, ")");
+    list += to_text(list.empty() ? "" : ", ", op, " (", kind.nodes, one ? " node" : " nodes",
+                    one ? " '" : ", the first is '", kind.first, "'",
+                    kind.reason.empty() ? "" : ": ", kind.reason, ")");
   }
-  if (order.size() > kMaxNamed) list += concat(" and ", order.size() - kMaxNamed, " more");
+  if (order.size() > kMaxNamed) list += to_text(" and ", order.size() - kMaxNamed, " more");
   const auto opset = model.opsets.find("");
   const std::string of =
-      opset == model.opsets.end() ? "" : concat(", in a model of opset ", opset->second);
+      opset == model.opsets.end() ? "" : to_text(", in a model of opset ", opset->second);
   throw Error(ErrorCode::kUnsupported,
-              concat("found operators that are not supported", of, ": ", list));
+              to_text("found operators that are not supported", of, ": ", list));
 }
 
 }  // namespace qtool

@@ -68,7 +68,7 @@ class RankFinder {
 }  // namespace
 
 std::string too_many_axes(std::int64_t axes) {
-  return concat("has ", axes, " axes, expected at most ", kMaxRank);
+  return to_text("has ", axes, " axes, expected at most ", kMaxRank);
 }
 
 std::optional<std::int64_t> rank_of(const Graph& graph, ValueId id) {

@@ -29,13 +29,13 @@ void set_operands(Graph& graph, NodeId id, const std::vector<ValueId>& inputs) {
 }  // namespace
 
 void fail_node(const Graph& graph, NodeId id, std::string_view message) {
-  throw Error(ErrorCode::kInvalidModel, concat(graph.describe(id), ": ", message));
+  throw Error(ErrorCode::kInvalidModel, to_text(graph.describe(id), ": ", message));
 }
 
 void require_count(const Graph& graph, NodeId id, std::string_view what, std::size_t found,
                    std::size_t expected) {
   if (found == expected) return;
-  fail_node(graph, id, concat(what, ": found ", found, ", expected ", expected));
+  fail_node(graph, id, to_text(what, ": found ", found, ", expected ", expected));
 }
 
 std::vector<SubgraphUse> subgraphs_of(const Graph& graph, NodeId id) {
@@ -59,7 +59,7 @@ SubgraphUse subgraph_of(const Graph& graph, NodeId id, std::string_view attribut
   for (SubgraphUse& use : subgraphs_of(graph, id)) {
     if (use.attribute == attribute) return std::move(use);
   }
-  fail_node(graph, id, concat("has no attribute '", attribute, "', expected a graph"));
+  fail_node(graph, id, to_text("has no attribute '", attribute, "', expected a graph"));
 }
 
 void change_subgraphs(Graph& graph, NodeId id,
@@ -166,14 +166,14 @@ Graph name_as_in_file(const SubgraphUse& use, std::span<const Graph* const> scop
 }
 
 std::string prefix_of(const Graph& graph, NodeId id) {
-  return concat(name_of(graph, id).substr(0, 128), "/");
+  return to_text(name_of(graph, id).substr(0, 128), "/");
 }
 
 ValueId Inliner::copy_constant(const Value& value, std::string_view prefix) {
   const auto known = constants_.find(value.constant.get());
   if (known != constants_.end()) return known->second;
   const ValueId id =
-      graph_.add_constant(graph_.unique_name(concat(prefix, value.name)), value.constant);
+      graph_.add_constant(graph_.unique_name(to_text(prefix, value.name)), value.constant);
   constants_.emplace(value.constant.get(), id);
   return id;
 }
@@ -195,14 +195,14 @@ std::vector<NodeId> Inliner::copy(const Graph& body, std::span<const ValueId> in
     if (value.constant != nullptr) {
       copy = copy_constant(value, prefix);
     } else {
-      copy = graph_.add_value(graph_.unique_name(concat(prefix, value.name)));
+      copy = graph_.add_value(graph_.unique_name(to_text(prefix, value.name)));
       graph_.declare(*copy, value.dtype, value.shape);
     }
     return *copy;
   };
   for (const NodeId id : body.nodes()) {
     Node node = body.node(id);
-    if (!node.name.empty()) node.name = concat(prefix, node.name);
+    if (!node.name.empty()) node.name = to_text(prefix, node.name);
     for (ValueId& input : node.inputs) input = mapped(input);
     for (ValueId& output : node.outputs) output = mapped(output);
     added.push_back(graph_.add_node(std::move(node)));

@@ -125,16 +125,16 @@ void take_name(Graph& graph, ValueId id) {
   const ValueId original = before_quantization(graph, id);
   if (original == id || graph.is_output(original) || graph.is_input(original)) return;
   const std::string name = graph.value(original).name;
-  graph.rename_value(original, graph.unique_name(concat(name, "_unquantized")));
+  graph.rename_value(original, graph.unique_name(to_text(name, "_unquantized")));
   graph.rename_value(id, name);
 }
 
 std::string reason_of(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   if (!is_runnable(node.op_type, node.domain)) {
-    return concat(graph.describe(id), ": qtool does not run this operator");
+    return to_text(graph.describe(id), ": qtool does not run this operator");
   }
-  return concat(graph.describe(id), ": the data decides the shape of its result");
+  return to_text(graph.describe(id), ": the data decides the shape of its result");
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ Geometry geometry_of(const Preprocess& p, std::int64_t width, std::int64_t heigh
   }
   if (p.crop_width != 0) {
     if (geometry.width < p.crop_width || geometry.height < p.crop_height) {
-      fail_image(concat("an image of ", geometry.width, "x", geometry.height,
-                        " pixels is smaller than the crop of ", p.crop_width, "x", p.crop_height));
+      fail_image(to_text("an image of ", geometry.width, "x", geometry.height,
+                         " pixels is smaller than the crop of ", p.crop_width, "x", p.crop_height));
     }
     geometry.part = {half_even(geometry.width - p.crop_width),
                      half_even(geometry.height - p.crop_height), p.crop_width, p.crop_height};
@@ -81,8 +81,8 @@ Geometry geometry_of(const Preprocess& p, std::int64_t width, std::int64_t heigh
   // The second product is the size of the buffer between the two passes of the resize.
   if (geometry.target_width * geometry.target_height > kMaxPixels ||
       geometry.part.width * height > 4 * kMaxPixels) {
-    fail_image(concat("an image of ", width, "x", height, " pixels would grow beyond ", kMaxPixels,
-                      " pixels"));
+    fail_image(to_text("an image of ", width, "x", height, " pixels would grow beyond ", kMaxPixels,
+                       " pixels"));
   }
   return geometry;
 }
@@ -173,8 +173,8 @@ void apply(const Image& image, const Preprocess& preprocess, std::span<float> ou
   const Shape shape = shape_of(preprocess, geometry);
   if (std::ssize(out) != shape.elements()) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("the room for a preprocessed image holds ", out.size(),
-                       " numbers, expected those of ", shape.to_string()));
+                to_text("the room for a preprocessed image holds ", out.size(),
+                        " numbers, expected those of ", shape.to_string()));
   }
   apply_placed(image, preprocess, geometry, out);
 }

@@ -22,7 +22,7 @@ ImageHeader read_bmp_header(std::string_view bytes) {
   const std::size_t offset = number(10, 4);
   const std::size_t info = number(14, 4);
   if (info != kOs2Header && info != 40 && info != 56 && info != 108 && info != 124) {
-    fail_image(concat("has a BMP header of ", info, " bytes, expected 12, 40, 56, 108 or 124"));
+    fail_image(to_text("has a BMP header of ", info, " bytes, expected 12, 40, 56, 108 or 124"));
   }
   const bool os2 = info == kOs2Header;
   const std::uint32_t width = os2 ? number(18, 2) : number(18, 4);
@@ -38,10 +38,10 @@ ImageHeader read_bmp_header(std::string_view bytes) {
   header.decoder_bytes = 3 * header.width * header.height;
   const bool indexed = bits == 1 || bits == 4 || bits == 8;
   if (!indexed && bits != 24 && (os2 || (bits != 16 && bits != 32))) {
-    fail_image(concat("has ", bits, " bits per BMP pixel, expected 1, 4, 8, 16, 24 or 32"));
+    fail_image(to_text("has ", bits, " bits per BMP pixel, expected 1, 4, 8, 16, 24 or 32"));
   }
   if (compression != 0 && (compression != 3 || indexed)) {
-    fail_image(concat("has the BMP compression ", compression, ", expected none or bit fields"));
+    fail_image(to_text("has the BMP compression ", compression, ", expected none or bit fields"));
   }
   const std::size_t header_end =
       kFileHeader + info + (compression == 3 && (info == 40 || info == 56) ? 12 : 0);

@@ -26,8 +26,8 @@ ImageHeader read_header(std::string_view bytes) {
   if (bytes.starts_with("BM")) return read_bmp_header(bytes);
   if (is_webp(bytes)) return read_webp_header(bytes);
   const std::string_view found = recognise_foreign_file(bytes);
-  fail_image(concat(found.empty() ? "is not an image that can be read" : found,
-                    ", expected a JPEG, PNG, BMP, WebP or PNM (P2, P3, P5, P6) file"));
+  fail_image(to_text(found.empty() ? "is not an image that can be read" : found,
+                     ", expected a JPEG, PNG, BMP, WebP or PNM (P2, P3, P5, P6) file"));
 }
 
 // Takes a lease of `bytes`: throws when they exceed the limit, waits while other threads hold too
@@ -36,8 +36,8 @@ void take(std::int64_t bytes, std::optional<DecodeBudget::Lease>& lease) {
   constexpr std::int64_t kMegabyte = 1 << 20;
   const std::int64_t most = std::min(kMaxDecodeBytes, physical_memory() / 2);
   if (bytes > most) {
-    fail_image(concat("would take ", bytes / kMegabyte, " MB to decode, at most ", most / kMegabyte,
-                      " MB are accepted"));
+    fail_image(to_text("would take ", bytes / kMegabyte, " MB to decode, at most ",
+                       most / kMegabyte, " MB are accepted"));
   }
   lease.emplace(DecodeBudget::of_process(), bytes);
 }
@@ -70,8 +70,8 @@ void fail_truncated() { fail_image("ends early: the file is cut off"); }
 void check_image_size(std::int64_t width, std::int64_t height) {
   if (width < 1 || height < 1) fail_image("has no pixels");
   if (width > kMaxImageSide || height > kMaxImageSide || width * height > kMaxImagePixels) {
-    fail_image(concat("has ", width, "x", height, " pixels, at most ", kMaxImageSide,
-                      " a side and ", kMaxImagePixels, " in all are accepted"));
+    fail_image(to_text("has ", width, "x", height, " pixels, at most ", kMaxImageSide,
+                       " a side and ", kMaxImagePixels, " in all are accepted"));
   }
 }
 
@@ -80,13 +80,13 @@ void check_image(const Image& image) {
   const std::int64_t pixels = image.width * image.height;
   if (std::ssize(image.pixels) != pixels * 3) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("an image of ", image.width, "x", image.height, " pixels holds ",
-                       image.pixels.size(), " bytes, expected 3 per pixel"));
+                to_text("an image of ", image.width, "x", image.height, " pixels holds ",
+                        image.pixels.size(), " bytes, expected 3 per pixel"));
   }
   if (!image.alpha.empty() && std::ssize(image.alpha) != pixels) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("an image of ", image.width, "x", image.height, " pixels has ",
-                       image.alpha.size(), " bytes of alpha, expected none or 1 per pixel"));
+                to_text("an image of ", image.width, "x", image.height, " pixels has ",
+                        image.alpha.size(), " bytes of alpha, expected none or 1 per pixel"));
   }
 }
 
@@ -121,12 +121,12 @@ Image decode_image(std::string_view bytes, std::string_view name,
   try {
     return decode(bytes, lease, alpha);
   } catch (const Error& error) {
-    throw Error(error.code(), concat("image '", name, "' ", error.what()));
+    throw Error(error.code(), to_text("image '", name, "' ", error.what()));
   } catch (const std::bad_alloc&) {
     // There is not enough free memory for this image. Other images may fit, so this is an error of
     // the image.
     throw Error(ErrorCode::kInvalidImage,
-                concat("image '", name, "' takes more memory than there is"));
+                to_text("image '", name, "' takes more memory than there is"));
   }
 }
 

@@ -58,7 +58,7 @@ class FolderWalk {
     std::vector<std::string> links;
     for (const fs::directory_entry& entry : list_folder(path)) {
       const std::string name = entry.path().filename().string();
-      std::string relative = folder.empty() ? name : concat(folder, "/", name);
+      std::string relative = folder.empty() ? name : to_text(folder, "/", name);
       std::error_code status;
       if (entry.is_directory(status)) {
         (entry.is_symlink(status) ? links : folders).push_back(std::move(relative));
@@ -83,7 +83,7 @@ std::string read_text(const fs::path& path, std::string_view what, std::string_v
   if (found.empty() && bytes.find('\0') != std::string::npos) found = "is not text";
   if (!found.empty()) {
     throw Error(ErrorCode::kUsage,
-                concat(what, " '", path.string(), "' ", found, ", expected ", expected));
+                to_text(what, " '", path.string(), "' ", found, ", expected ", expected));
   }
   return bytes;
 }
@@ -138,13 +138,13 @@ class LabelIndex {
       if (row == names->end()) continue;
       if (row->second.size() > 1) {
         throw Error(ErrorCode::kUsage,
-                    concat("class '", name, "' is in the labels twice, as ", row->second[0],
-                           " and ", row->second[1], ", expected once"));
+                    to_text("class '", name, "' is in the labels twice, as ", row->second[0],
+                            " and ", row->second[1], ", expected once"));
       }
       return row->second[0];
     }
-    throw Error(ErrorCode::kUsage, concat("class '", name, "' is not among the ", labels_.size(),
-                                          " labels", nearest_text(name, labels_)));
+    throw Error(ErrorCode::kUsage, to_text("class '", name, "' is not among the ", labels_.size(),
+                                           " labels", nearest_text(name, labels_)));
   }
 
  private:
@@ -199,8 +199,8 @@ std::vector<std::string> read_labels(const fs::path& path) {
   const auto gap = std::find(labels.begin(), labels.end(), "");
   if (gap != labels.end()) {
     throw Error(ErrorCode::kUsage,
-                concat("labels file '", path.string(), "': line ", gap - labels.begin() + 1,
-                       " is empty, expected a class name on every line"));
+                to_text("labels file '", path.string(), "': line ", gap - labels.begin() + 1,
+                        " is empty, expected a class name on every line"));
   }
   return labels;
 }
@@ -209,12 +209,12 @@ ImageSet list_images(const fs::path& source, std::span<const std::string> labels
                      std::int64_t limit) {
   if (limit < 0) {
     throw Error(ErrorCode::kUsage,
-                concat("limit of images: found ", limit, ", expected 0 or more"));
+                to_text("limit of images: found ", limit, ", expected 0 or more"));
   }
   std::error_code ec;
   const fs::file_status status = fs::status(source, ec);
   if (!fs::exists(status)) {
-    throw Error(ErrorCode::kIo, concat("images: '", source.string(), "' does not exist"));
+    throw Error(ErrorCode::kIo, to_text("images: '", source.string(), "' does not exist"));
   }
   ImageSet set;
   std::vector<Found> found;
@@ -235,8 +235,8 @@ ImageSet list_images(const fs::path& source, std::span<const std::string> labels
   }
   if (found.empty()) {
     throw Error(ErrorCode::kIo,
-                concat("images: '", source.string(), "' holds no image, looked for ", kWanted,
-                       fs::is_directory(status) ? " at any depth" : ""));
+                to_text("images: '", source.string(), "' holds no image, looked for ", kWanted,
+                        fs::is_directory(status) ? " at any depth" : ""));
   }
   const std::vector<std::int64_t> classes = index_labels(found, labels, numbers, set.class_names);
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -252,8 +252,8 @@ std::uint64_t hash_of(const ImageSet& set) {
     const fs::path relative = entry.path.lexically_relative(set.root);
     std::error_code ec;
     const std::uintmax_t size = fs::file_size(entry.path, ec);
-    text += concat((relative.empty() ? entry.path : relative).generic_string(), "\n",
-                   ec ? std::int64_t{-1} : static_cast<std::int64_t>(size), "\n");
+    text += to_text((relative.empty() ? entry.path : relative).generic_string(), "\n",
+                    ec ? std::int64_t{-1} : static_cast<std::int64_t>(size), "\n");
   }
   return hash_bytes(text);
 }

@@ -95,7 +95,7 @@ ImageHeader read_jpeg_header(std::string_view bytes) {
     const std::string_view segment = bytes.substr(at + 2, length - 2);
     at += length;
     if (marker == kScan && ++scans > kMaxScans) {
-      fail_image(concat("has more than ", kMaxScans, " JPEG scans"));
+      fail_image(to_text("has more than ", kMaxScans, " JPEG scans"));
     }
     if (marker == kHuffmanTables) check_huffman_tables(segment);
     if (is_frame(marker) && header.width == 0) {
@@ -104,7 +104,7 @@ ImageHeader read_jpeg_header(std::string_view bytes) {
             "is a lossless, hierarchical or arithmetic JPEG, expected baseline or progressive");
       }
       const unsigned bits = read_number(segment, 0, 1, ByteOrder::kBig);
-      if (bits != 8) fail_image(concat("has ", bits, "-bit JPEG samples, expected 8"));
+      if (bits != 8) fail_image(to_text("has ", bits, "-bit JPEG samples, expected 8"));
       header.height = read_number(segment, 1, 2, ByteOrder::kBig);
       header.width = read_number(segment, 3, 2, ByteOrder::kBig);
       check_image_size(header.width, header.height);

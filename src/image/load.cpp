@@ -20,7 +20,7 @@ std::optional<Tensor> load_preprocessed(const ImageEntry& entry, const Preproces
     try {
       return preprocess_image(image, preprocess);
     } catch (const Error& error) {
-      throw Error(error.code(), concat("image '", name, "': ", error.what()));
+      throw Error(error.code(), to_text("image '", name, "': ", error.what()));
     }
   } catch (const Error& error) {
     if (policy == BadImages::kFail) throw;

@@ -64,8 +64,8 @@ PngKind read_first_chunk(std::string_view data, ImageHeader& header) {
   const unsigned depth = read_number(data, 8, 1, ByteOrder::kBig);
   const unsigned colour = read_number(data, 9, 1, ByteOrder::kBig);
   if (!is_valid_kind(colour, depth)) {
-    fail_image(concat("has the PNG colour type ", colour, " with ", depth,
-                      "-bit samples, which does not exist"));
+    fail_image(to_text("has the PNG colour type ", colour, " with ", depth,
+                       "-bit samples, which does not exist"));
   }
   return {depth, colour, read_number(data, 12, 1, ByteOrder::kBig) != 0};
 }

@@ -17,7 +17,7 @@ class PnmReader {
     const std::size_t first = at_;
     for (; at_ < bytes_.size() && bytes_[at_] >= '0' && bytes_[at_] <= '9'; ++at_) {
       value = value * 10 + static_cast<std::uint32_t>(bytes_[at_] - '0');
-      if (value > kMax) fail_image(concat("has a PNM number above ", kMax));
+      if (value > kMax) fail_image(to_text("has a PNM number above ", kMax));
     }
     if (at_ == first) fail_image("has something else where PNM expects a number");
     return value;

@@ -47,13 +47,13 @@ auto find_value(const Rows& rows, std::string_view name, std::string_view what) 
   std::string names;
   for (const auto& row : rows) {
     if (row.name == name) return row.value;
-    names += concat(names.empty() ? "" : ", ", row.name);
+    names += to_text(names.empty() ? "" : ", ", row.name);
   }
-  throw Error(ErrorCode::kUsage, concat(what, " '", name, "' is unknown, expected ", names));
+  throw Error(ErrorCode::kUsage, to_text(what, " '", name, "' is unknown, expected ", names));
 }
 
 [[noreturn]] void refuse(std::string_view what) {
-  throw Error(ErrorCode::kUsage, concat("preprocessing: ", what));
+  throw Error(ErrorCode::kUsage, to_text("preprocessing: ", what));
 }
 
 bool uses_size(ResizeMode mode) {
@@ -66,14 +66,14 @@ std::size_t channels_of(const Preprocess& preprocess) {
 
 void check_side(std::int64_t pixels, std::string_view what) {
   if (pixels < 1 || pixels > kMaxPreprocessSide) {
-    refuse(concat(what, " is ", pixels, " pixels, expected 1 to ", kMaxPreprocessSide));
+    refuse(to_text(what, " is ", pixels, " pixels, expected 1 to ", kMaxPreprocessSide));
   }
 }
 
 void check_count(std::size_t count, std::size_t channels, std::string_view what) {
   if (count == 1 || count == channels) return;
-  refuse(concat(what, " has ", count, " values, expected 1",
-                channels == 1 ? std::string(": the image is gray") : concat(" or ", channels)));
+  refuse(to_text(what, " has ", count, " values, expected 1",
+                 channels == 1 ? std::string(": the image is gray") : to_text(" or ", channels)));
 }
 
 // One value for each channel, so that one number and three equal ones compare equal.
@@ -83,15 +83,15 @@ std::vector<float> per_channel(const std::vector<float>& values, std::size_t cha
 
 std::string list(const std::vector<float>& values) {
   std::string text;
-  for (const float value : values) text += concat(text.empty() ? "" : ",", value);
+  for (const float value : values) text += to_text(text.empty() ? "" : ",", value);
   return text;
 }
 
 std::string resize_text(const Preprocess& p) {
   std::string text(name_of(p.resize));
-  if (p.resize == ResizeMode::kShorterSide) text += concat(" ", p.resize_shorter);
-  if (uses_size(p.resize)) text += concat(" ", p.resize_width, "x", p.resize_height);
-  if (p.resize == ResizeMode::kLetterbox) text += concat(" fill ", int{p.fill});
+  if (p.resize == ResizeMode::kShorterSide) text += to_text(" ", p.resize_shorter);
+  if (uses_size(p.resize)) text += to_text(" ", p.resize_width, "x", p.resize_height);
+  if (p.resize == ResizeMode::kLetterbox) text += to_text(" fill ", int{p.fill});
   return text;
 }
 
@@ -104,7 +104,7 @@ void copy_resize(const Preprocess& from, Preprocess& to) {
 }
 
 std::string crop_text(const Preprocess& p) {
-  return p.crop_width == 0 ? "none" : concat(p.crop_width, "x", p.crop_height);
+  return p.crop_width == 0 ? "none" : to_text(p.crop_width, "x", p.crop_height);
 }
 
 void copy_crop(const Preprocess& from, Preprocess& to) {
@@ -185,8 +185,8 @@ bool operator==(const Preprocess& a, const Preprocess& b) {
 void check(const Preprocess& preprocess) {
   const Preprocess& p = preprocess;
   if (uses_size(p.resize)) {
-    check_side(p.resize_width, concat(name_of(p.resize), " width"));
-    check_side(p.resize_height, concat(name_of(p.resize), " height"));
+    check_side(p.resize_width, to_text(name_of(p.resize), " width"));
+    check_side(p.resize_height, to_text(name_of(p.resize), " height"));
   }
   if (p.resize == ResizeMode::kShorterSide) check_side(p.resize_shorter, "the shorter side");
   if (p.crop_width != 0 || p.crop_height != 0) {
@@ -199,19 +199,19 @@ void check(const Preprocess& preprocess) {
     const std::int64_t width = sized ? p.resize_width : p.resize_shorter;
     const std::int64_t height = sized ? p.resize_height : p.resize_shorter;
     if (p.resize != ResizeMode::kNone && (p.crop_width > width || p.crop_height > height)) {
-      refuse(concat("the crop of ", p.crop_width, "x", p.crop_height,
-                    " pixels is larger than the resized image, ", width, "x", height));
+      refuse(to_text("the crop of ", p.crop_width, "x", p.crop_height,
+                     " pixels is larger than the resized image, ", width, "x", height));
     }
   }
   const std::size_t channels = channels_of(p);
   check_count(p.mean.size(), channels, "mean");
   check_count(p.std.size(), channels, "std");
   for (const float mean : p.mean) {
-    if (!std::isfinite(mean)) refuse(concat("mean holds ", mean, ", expected a finite number"));
+    if (!std::isfinite(mean)) refuse(to_text("mean holds ", mean, ", expected a finite number"));
   }
   for (const float std : p.std) {
     if (!std::isfinite(std) || std <= 0.0F) {
-      refuse(concat("std holds ", std, ", expected a finite number above 0"));
+      refuse(to_text("std holds ", std, ", expected a finite number above 0"));
     }
   }
 }
@@ -223,19 +223,19 @@ std::optional<std::string> doubtful(const Preprocess& preprocess) {
   const auto is_zero = [](float value) { return value == 0.0F; };
   if (std::all_of(mean.begin(), mean.end(), within_one) &&
       !std::all_of(mean.begin(), mean.end(), is_zero)) {
-    return concat("mean ", list(mean),
-                  " looks like units of 0 to 1, but pixels run from 0 to 255: multiply it by 255");
+    return to_text("mean ", list(mean),
+                   " looks like units of 0 to 1, but pixels run from 0 to 255: multiply it by 255");
   }
   if (std::any_of(std.begin(), std.end(), [](float value) { return value < 0.1F; })) {
-    return concat("std ", list(std),
-                  " looks like a factor, but pixels are divided by it: give its reciprocal");
+    return to_text("std ", list(std),
+                   " looks like a factor, but pixels are divided by it: give its reciprocal");
   }
   if (std::any_of(std.begin(), std.end(), [](float value) { return value < 1.0F; })) {
-    return concat("std ", list(std),
-                  " looks like units of 0 to 1, but pixels run from 0 to 255: multiply it by 255");
+    return to_text("std ", list(std),
+                   " looks like units of 0 to 1, but pixels run from 0 to 255: multiply it by 255");
   }
   if (std::any_of(mean.begin(), mean.end(), [](float value) { return value > 255.0F; })) {
-    return concat("mean ", list(mean), " is beyond the largest pixel, 255");
+    return to_text("mean ", list(mean), " is beyond the largest pixel, 255");
   }
   return std::nullopt;
 }

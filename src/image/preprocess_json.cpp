@@ -96,7 +96,7 @@ Preprocess preprocess_of(const JsonField& field) {
   try {
     check(preprocess);
   } catch (const Error& error) {
-    field.fail(concat("a preprocessing that makes sense (", error.what(), ")"));
+    field.fail(to_text("a preprocessing that makes sense (", error.what(), ")"));
   }
   return preprocess;
 }

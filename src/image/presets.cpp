@@ -84,8 +84,8 @@ Preprocess preprocess_preset(std::string_view name) {
   for (std::size_t i = 0; i < kPresets.size(); ++i) {
     if (kPresets[i].name == name) return kMakers[i]();
   }
-  throw Error(ErrorCode::kUsage,
-              concat("preprocessing '", name, "' is unknown", expected_text(name, preset_names())));
+  throw Error(ErrorCode::kUsage, to_text("preprocessing '", name, "' is unknown",
+                                         expected_text(name, preset_names())));
 }
 
 }  // namespace qtool

@@ -124,10 +124,10 @@ Image decode_with_stb(std::string_view bytes, const ImageHeader& header, Alpha a
       stbi_load_from_callbacks(&callbacks, &reader, &width, &height, &channels, wanted));
   if (reader.ended_early) fail_truncated();
   if (wanted_more) fail_image("is corrupt: it holds more than its header says");
-  if (!decoded) fail_image(concat("cannot be decoded: ", stbi_failure_reason()));
+  if (!decoded) fail_image(to_text("cannot be decoded: ", stbi_failure_reason()));
   if (width != header.width || height != header.height) {
-    fail_image(concat("decodes to ", width, "x", height, " pixels, its header says ", header.width,
-                      "x", header.height));
+    fail_image(to_text("decodes to ", width, "x", height, " pixels, its header says ", header.width,
+                       "x", header.height));
   }
   return image_of(header.width, header.height, {decoded.get(), decoded.get() + wanted * pixels},
                   alpha);

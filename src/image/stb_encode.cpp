@@ -32,14 +32,14 @@ void check_size(const Image& image, std::string_view kind) {
   check_image(image);
   if (image.pixels.size() > std::size_t{1} << 30) {
     throw Error(ErrorCode::kUnsupported,
-                concat("an image of ", image.width, "x", image.height,
-                       " pixels is too large for a ", kind, " file, expected at most 2^30 bytes"));
+                to_text("an image of ", image.width, "x", image.height,
+                        " pixels is too large for a ", kind, " file, expected at most 2^30 bytes"));
   }
 }
 
 [[noreturn]] void refuse_memory(const Image& image) {
-  throw Error(ErrorCode::kUnsupported, concat("an image of ", image.width, "x", image.height,
-                                              " pixels takes more memory than there is"));
+  throw Error(ErrorCode::kUnsupported, to_text("an image of ", image.width, "x", image.height,
+                                               " pixels takes more memory than there is"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxQuoted = 60;
 // The description of a value in an error message; always short.
 std::string described(const json& value) {
   if (value.is_object()) return "an object";
-  if (value.is_array()) return concat("an array of ", value.size());
+  if (value.is_array()) return to_text("an array of ", value.size());
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   if (text.size() > kMaxQuoted) text = text.substr(0, kMaxQuoted) + "...";
   return text;
@@ -29,7 +29,7 @@ std::string described(const json& value) {
 }  // namespace
 
 void JsonField::fail(std::string_view expected) const {
-  throw Error(code_, concat(path_, ": found ", described(*value_), ", expected ", expected));
+  throw Error(code_, to_text(path_, ": found ", described(*value_), ", expected ", expected));
 }
 
 void JsonField::require_object(std::initializer_list<std::string_view> keys) const {
@@ -37,14 +37,14 @@ void JsonField::require_object(std::initializer_list<std::string_view> keys) con
   for (const auto& item : value_->items()) {
     if (std::find(keys.begin(), keys.end(), item.key()) != keys.end()) continue;
     const std::vector<std::string> known(keys.begin(), keys.end());
-    throw Error(code_, concat(path_, ": found the unknown field ", described(json(item.key())),
-                              expected_text(item.key(), known)));
+    throw Error(code_, to_text(path_, ": found the unknown field ", described(json(item.key())),
+                               expected_text(item.key(), known)));
   }
 }
 
 JsonField JsonField::at(std::string_view key) const {
   const std::optional<JsonField> field = find(key);
-  if (!field) throw Error(code_, concat(path_, ": the field '", key, "' is missing"));
+  if (!field) throw Error(code_, to_text(path_, ": the field '", key, "' is missing"));
   return *field;
 }
 
@@ -52,7 +52,7 @@ std::optional<JsonField> JsonField::find(std::string_view key) const {
   if (!value_->is_object()) fail("an object");
   const auto found = value_->find(key);
   if (found == value_->end()) return std::nullopt;
-  return JsonField(*found, concat(path_, ".", key), code_);
+  return JsonField(*found, to_text(path_, ".", key), code_);
 }
 
 std::vector<JsonField> JsonField::elements() const {
@@ -60,7 +60,7 @@ std::vector<JsonField> JsonField::elements() const {
   std::vector<JsonField> fields;
   fields.reserve(value_->size());
   for (std::size_t i = 0; i < value_->size(); ++i) {
-    fields.emplace_back((*value_)[i], concat(path_, "[", i, "]"), code_);
+    fields.emplace_back((*value_)[i], to_text(path_, "[", i, "]"), code_);
   }
   return fields;
 }
@@ -69,7 +69,8 @@ std::vector<std::pair<std::string, JsonField>> JsonField::members() const {
   if (!value_->is_object()) fail("an object");
   std::vector<std::pair<std::string, JsonField>> fields;
   for (const auto& item : value_->items()) {
-    fields.emplace_back(item.key(), JsonField(item.value(), concat(path_, ".", item.key()), code_));
+    fields.emplace_back(item.key(),
+                        JsonField(item.value(), to_text(path_, ".", item.key()), code_));
   }
   return fields;
 }
@@ -85,7 +86,7 @@ bool JsonField::as_bool() const {
 }
 
 std::int64_t JsonField::as_int(std::int64_t lowest, std::int64_t highest) const {
-  const std::string expected = concat("a whole number from ", lowest, " to ", highest);
+  const std::string expected = to_text("a whole number from ", lowest, " to ", highest);
   if (!value_->is_number_integer()) fail(expected);
   if (value_->is_number_unsigned() &&
       value_->get<std::uint64_t>() >
@@ -98,7 +99,7 @@ std::int64_t JsonField::as_int(std::int64_t lowest, std::int64_t highest) const 
 }
 
 double JsonField::as_double(double lowest, double highest) const {
-  const auto expected = [&] { return concat("a number from ", lowest, " to ", highest); };
+  const auto expected = [&] { return to_text("a number from ", lowest, " to ", highest); };
   if (!value_->is_number()) fail(expected());
   const auto value = value_->get<double>();
   if (!(value >= lowest && value <= highest)) fail(expected());
@@ -121,7 +122,7 @@ std::vector<float> JsonField::as_floats() const {
     const double value = element.is_number() ? element.get<double>() : std::nan("");
     const auto narrow = static_cast<float>(value);
     if (!std::isfinite(narrow)) {
-      JsonField(element, concat(path_, "[", values.size(), "]"), code_)
+      JsonField(element, to_text(path_, "[", values.size(), "]"), code_)
           .fail("a number in the range of float32");
     }
     values.push_back(narrow);
@@ -145,18 +146,18 @@ json parse_json(std::string_view text, std::int64_t most_bytes, std::string_view
                 ErrorCode code) {
   if (static_cast<std::int64_t>(text.size()) > most_bytes) {
     throw Error(code,
-                concat(what, ": found ", text.size(), " bytes, expected at most ", most_bytes));
+                to_text(what, ": found ", text.size(), " bytes, expected at most ", most_bytes));
   }
   text = without_byte_order_mark(text);
   const std::string_view found = recognise_foreign_file(text);
-  if (!found.empty()) throw Error(code, concat(what, ": ", found, ", expected JSON"));
+  if (!found.empty()) throw Error(code, to_text(what, ": ", found, ", expected JSON"));
   std::int64_t events = 0;
   const auto limit = [&](int depth, json::parse_event_t /*event*/, const json& /*parsed*/) {
     if (depth > kMaxNesting) {
-      throw Error(code, concat(what, ": found more than ", kMaxNesting, " levels of nesting"));
+      throw Error(code, to_text(what, ": found more than ", kMaxNesting, " levels of nesting"));
     }
     if (++events > kMaxEvents) {
-      throw Error(code, concat(what, ": found more than ", kMaxEvents, " values"));
+      throw Error(code, to_text(what, ": found more than ", kMaxEvents, " values"));
     }
     return true;
   };
@@ -167,7 +168,7 @@ json parse_json(std::string_view text, std::int64_t most_bytes, std::string_view
     std::string_view reason = error.what();
     const std::size_t bracket = reason.find("] ");
     if (bracket != std::string_view::npos) reason.remove_prefix(bracket + 2);
-    throw Error(code, concat(what, ": not JSON: ", reason.substr(0, 200)));
+    throw Error(code, to_text(what, ": not JSON: ", reason.substr(0, 200)));
   }
 }
 

@@ -76,14 +76,14 @@ const Isa* forced_isa(const KernelSelection& selection) {
   if (selection.name.empty()) return nullptr;
   std::string known;
   for (const Isa& row : isas()) {
-    known += concat(known.empty() ? "" : ", ", row.name);
+    known += to_text(known.empty() ? "" : ", ", row.name);
     if (selection.name != row.name) continue;
     if (selection.features.holds(row.needs)) return &row;
-    throw Error(ErrorCode::kUsage, concat("kernel '", selection.name,
-                                          "' needs instructions that this processor lacks"));
+    throw Error(ErrorCode::kUsage, to_text("kernel '", selection.name,
+                                           "' needs instructions that this processor lacks"));
   }
   throw Error(ErrorCode::kUsage,
-              concat("kernel '", selection.name, "' is unknown, expected one of ", known));
+              to_text("kernel '", selection.name, "' is unknown, expected one of ", known));
 }
 
 }  // namespace qtool

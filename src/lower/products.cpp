@@ -141,7 +141,7 @@ void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts,
   const auto then = [&](std::string op_type, std::vector<ValueId> more, DType dtype, bool last,
                         Node::AttributeMap attributes = {}) {
     more.insert(more.begin(), value);
-    value = last ? sink.quantized : c.shaped.add_value(concat(name, "_", op_type), {dtype, shape});
+    value = last ? sink.quantized : c.shaped.add_value(to_text(name, "_", op_type), {dtype, shape});
     c.graph.add_node({"", std::move(op_type), "", std::move(more), {value}, std::move(attributes)},
                      next);
   };

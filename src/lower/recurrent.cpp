@@ -91,7 +91,7 @@ void lower_layer(Clusters& c, NodeId id) {
   };
   const ValueId w_bytes = constant(node.inputs[1], *w);
   const ValueId r_bytes = constant(node.inputs[2], *r);
-  c.shaped.lower_node(id, concat("Q", node.op_type),
+  c.shaped.lower_node(id, to_text("Q", node.op_type),
                       QRecurrentParams{std::move(w->affines), std::move(r->affines)});
   c.shaped.mark_integer(id);
   c.graph.set_input(id, 0, input->bytes);

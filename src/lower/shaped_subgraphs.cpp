@@ -11,7 +11,7 @@ namespace qtool {
 namespace {
 
 std::string text_of(const ValueInfo& info) {
-  return concat(name_of(info.dtype), info.shape.to_string());
+  return to_text(name_of(info.dtype), info.shape.to_string());
 }
 
 bool is_same(const ValueInfo& a, const ValueInfo& b) {
@@ -31,9 +31,9 @@ class SubgraphShaper {
       std::vector<ValueInfo> found = shape(use, {});
       for (std::size_t i = 0; i < std::min(outputs.size(), found.size()); ++i) {
         if (is_same(outputs[i], found[i])) continue;
-        fail(concat("the data decides which branch runs, and output ", i, " is ",
-                    text_of(outputs[i]), " of one and ", text_of(found[i]),
-                    " of the other; expected the same of both"));
+        fail(to_text("the data decides which branch runs, and output ", i, " is ",
+                     text_of(outputs[i]), " of one and ", text_of(found[i]),
+                     " of the other; expected the same of both"));
       }
       outputs = std::move(found);
     }
@@ -60,10 +60,10 @@ class SubgraphShaper {
     require_one(found[0], "condition that its body computes", DType::kBool);
     for (std::size_t i = 0; i < parts.states; ++i) {
       if (is_same(states[i], found[1 + i])) continue;
-      fail(concat("state ", i, " is ", text_of(states[i]), " before an iteration and ",
-                  text_of(found[1 + i]),
-                  " after it; expected the same, as the data decides how often it runs or it runs "
-                  "too often to be unrolled"));
+      fail(to_text("state ", i, " is ", text_of(states[i]), " before an iteration and ",
+                   text_of(found[1 + i]),
+                   " after it; expected the same, as the data decides how often it runs or it runs "
+                   "too often to be unrolled"));
     }
     add_scans(parts, found, known_trips(), states);
     finish();
@@ -72,14 +72,14 @@ class SubgraphShaper {
 
  private:
   [[noreturn]] void fail(std::string_view message) const {
-    throw Error(ErrorCode::kUnsupported, concat(shaped_.graph.describe(id_), ": ", message));
+    throw Error(ErrorCode::kUnsupported, to_text(shaped_.graph.describe(id_), ": ", message));
   }
 
   void require_one(const ValueInfo& info, std::string_view what, DType dtype) const {
     if (info.dtype == dtype && info.shape.elements() == 1) return;
     throw Error(ErrorCode::kInvalidModel,
-                concat(shaped_.graph.describe(id_), ": the ", what, " is ", text_of(info),
-                       ", expected one ", name_of(dtype)));
+                to_text(shaped_.graph.describe(id_), ": the ", what, " is ", text_of(info),
+                        ", expected one ", name_of(dtype)));
   }
 
   void require_steering(std::size_t input, std::string_view what, DType dtype) const {
@@ -92,11 +92,12 @@ class SubgraphShaper {
     const Graph& graph = use.subgraph->graph;
     for (const ValueId value : use.captured) own.push_back(known_of(shaped_, value));
     if (graph.inputs().size() != own.size()) {
-      fail(concat(use.attribute, " has ", graph.inputs().size(), " inputs, expected ", own.size()));
+      fail(
+          to_text(use.attribute, " has ", graph.inputs().size(), " inputs, expected ", own.size()));
     }
     const std::size_t wanted = shaped_.graph.node(id_).outputs.size();
     if (graph.outputs().size() < wanted) {
-      fail(concat(use.attribute, " has ", graph.outputs().size(), " outputs, expected ", wanted));
+      fail(to_text(use.attribute, " has ", graph.outputs().size(), " outputs, expected ", wanted));
     }
     BoundGraph bound = bind_inputs(graph, own);
     auto subgraph = std::make_shared<ShapedSubgraph>();
@@ -122,7 +123,7 @@ class SubgraphShaper {
     if (!node.has_input(0)) fail("runs without an end");
     const auto trips = steering_value<std::int64_t>(known_of(shaped_, node.inputs[0]), "Loop");
     if (trips && *trips > kMaxTrips) {
-      fail(concat("runs ", *trips, " times, at most ", kMaxTrips, " are accepted"));
+      fail(to_text("runs ", *trips, " times, at most ", kMaxTrips, " are accepted"));
     }
     return trips;
   }
@@ -133,8 +134,8 @@ class SubgraphShaper {
     for (std::size_t i = 0; i < parts.scans; ++i) {
       if (!shaped_.graph.node(id_).has_output(parts.states + i)) continue;
       if (trips.value_or(0) < 1) {
-        fail(concat("the data decides how often it runs, and so the length of output ",
-                    parts.states + i, "; only constants are supported"));
+        fail(to_text("the data decides how often it runs, and so the length of output ",
+                     parts.states + i, "; only constants are supported"));
       }
       const ValueInfo& slice = found[1 + parts.states + i];
       std::vector<std::int64_t> dims = {*trips};
@@ -170,8 +171,8 @@ std::vector<ValueInfo> infer_subgraphs(ShapedGraph& shaped, NodeId id, ExpandBud
   if (shaped.graph.node(id).is("If")) return shaper.shape_if();
   if (shaped.graph.node(id).is("Loop")) return shaper.shape_loop();
   throw Error(ErrorCode::kUnsupported,
-              concat(shaped.graph.describe(id),
-                     ": the number of its iterations, or the axes of its outputs, are unknown"));
+              to_text(shaped.graph.describe(id),
+                      ": the number of its iterations, or the axes of its outputs, are unknown"));
 }
 
 }  // namespace qtool

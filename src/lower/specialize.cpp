@@ -21,8 +21,8 @@ constexpr std::int64_t kMaxLoopNodes = 1 << 14;
 std::string opset_text(const Graph& graph, const Node& node) {
   const auto it = graph.info.opsets.find(node.domain);
   const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
-  return it == graph.info.opsets.end() ? concat("domain ", domain)
-                                       : concat(domain, " opset ", it->second);
+  return it == graph.info.opsets.end() ? to_text("domain ", domain)
+                                       : to_text(domain, " opset ", it->second);
 }
 
 std::optional<ValueInfo>& slot(ShapedGraph& shaped, ValueId id) {
@@ -34,7 +34,7 @@ void learn_output(ShapedGraph& shaped, NodeId id, std::size_t output, const Valu
   const std::int64_t axes = info.shape.rank();
   if (axes > kMaxRank) {
     throw Error(ErrorCode::kUnsupported,
-                concat(shaped.graph.describe(id), ": output ", output, " ", too_many_axes(axes)));
+                to_text(shaped.graph.describe(id), ": output ", output, " ", too_many_axes(axes)));
   }
   slot(shaped, shaped.graph.node(id).outputs[output]) = info;
 }
@@ -43,7 +43,7 @@ void learn_input(ShapedGraph& shaped, ValueId id, Shape shape) {
   const Value& value = shaped.graph.value(id);
   if (shape.rank() > kMaxRank) {
     throw Error(ErrorCode::kUnsupported,
-                concat("input '", value.name, "' ", too_many_axes(shape.rank())));
+                to_text("input '", value.name, "' ", too_many_axes(shape.rank())));
   }
   slot(shaped, id) = ValueInfo{*value.dtype, std::move(shape)};
 }
@@ -62,17 +62,17 @@ void learn_inputs(ShapedGraph& shaped, const InputShapes& shapes) {
     std::vector<std::string> names;
     for (const ValueId id : graph.inputs()) names.push_back(graph.value(id).name);
     throw Error(ErrorCode::kUsage,
-                concat("the model has no input '", name, "'", nearest_text(name, names)));
+                to_text("the model has no input '", name, "'", nearest_text(name, names)));
   }
   for (const ValueId id : graph.inputs()) {
     const Value& value = graph.value(id);
     if (!value.dtype) {
-      throw Error(ErrorCode::kInvalidModel, concat("input '", value.name, "' has no type"));
+      throw Error(ErrorCode::kInvalidModel, to_text("input '", value.name, "' has no type"));
     }
     const auto given = shapes.find(value.name);
     if (!value.shape) {
       if (given == shapes.end()) {
-        throw Error(ErrorCode::kUsage, concat("input '", value.name, "' needs a shape"));
+        throw Error(ErrorCode::kUsage, to_text("input '", value.name, "' needs a shape"));
       }
       learn_input(shaped, id, given->second);
       continue;
@@ -88,15 +88,15 @@ void learn_inputs(ShapedGraph& shaped, const InputShapes& shapes) {
         dims.push_back(1);  // an open first axis is the batch
       } else {
         throw Error(ErrorCode::kUsage,
-                    concat("input '", value.name, "' has an open axis ", axis, " (",
-                           dim.symbol.empty() ? "?" : dim.symbol, "); it needs a shape"));
+                    to_text("input '", value.name, "' has an open axis ", axis, " (",
+                            dim.symbol.empty() ? "?" : dim.symbol, "); it needs a shape"));
       }
     }
     Shape shape(std::move(dims));
     if (given != shapes.end() && shape != given->second) {
       throw Error(ErrorCode::kMismatch,
-                  concat("input '", value.name, "' has shape ", shape.to_string(), ", found ",
-                         given->second.to_string()));
+                  to_text("input '", value.name, "' has shape ", shape.to_string(), ", found ",
+                          given->second.to_string()));
     }
     learn_input(shaped, id, std::move(shape));
   }
@@ -111,8 +111,8 @@ bool replace_by_constants(ShapedGraph& shaped, NodeId id, std::vector<Tensor> re
   const std::vector<ValueId> outputs = shaped.graph.node(id).outputs;
   if (results.size() < outputs.size()) {
     throw Error(ErrorCode::kInvalidModel,
-                concat(shaped.graph.describe(id), ": has ", outputs.size(),
-                       " outputs, the operator makes ", results.size()));
+                to_text(shaped.graph.describe(id), ": has ", outputs.size(),
+                        " outputs, the operator makes ", results.size()));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] == kNoValue) continue;
@@ -165,8 +165,8 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
   const OpDef* def = find_op(node.op_type, node.domain);
   if (def == nullptr) {
     throw Error(ErrorCode::kUnsupported,
-                concat(shaped.graph.describe(id), ": operator ", node.op_type, " (",
-                       opset_text(shaped.graph, node), ") is not supported"));
+                to_text(shaped.graph.describe(id), ": operator ", node.op_type, " (",
+                        opset_text(shaped.graph, node), ") is not supported"));
   }
   slot(shaped, static_cast<ValueId>(shaped.graph.value_limit() - 1));  // grows the side table
   const OpContext context(shaped.graph, id, shaped.infos, shaped.lowered(id).params);
@@ -181,7 +181,7 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == kNoValue) continue;
     if (i >= outputs.size()) {
-      context.fail(ErrorCode::kUnsupported, concat("output ", i, " is not supported"));
+      context.fail(ErrorCode::kUnsupported, to_text("output ", i, " is not supported"));
     }
     static_cast<void>(outputs[i].shape.elements());  // throws for absurd sizes before allocation
     learn_output(shaped, id, i, outputs[i]);
@@ -256,7 +256,8 @@ ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
     const bool known = id && !graph.is_constant(*id) &&
                        (graph.is_input(*id) || graph.value(*id).producer != kNoNode);
     if (!known) {
-      throw Error(ErrorCode::kUsage, concat("tensor '", name, "' is not computed by this network"));
+      throw Error(ErrorCode::kUsage,
+                  to_text("tensor '", name, "' is not computed by this network"));
     }
     shaped.observed.push_back(*id);
     if (!shaped.graph.is_output(*id)) shaped.graph.add_output(*id);

@@ -123,8 +123,8 @@ class Comparison {
       if (std::isfinite(sums[c].difference)) continue;
       throw Error(
           ErrorCode::kInvalidArgument,
-          concat(samples_.noun(), " '", samples_.path(item).string(), "', tensor '", layer.fp32,
-                 "', channel ", c, ": found NaN or an infinity, expected finite values"));
+          to_text(samples_.noun(), " '", samples_.path(item).string(), "', tensor '", layer.fp32,
+                  "', channel ", c, ": found NaN or an infinity, expected finite values"));
     }
   }
 
@@ -210,8 +210,8 @@ MaskedShifts masked_shifts(const Executor& fp32, const Executor& int8,
     each_image();
   });
   if (!total.any()) {
-    throw Error(ErrorCode::kInvalidImage, concat("bias correction: none of ", samples.size(), " ",
-                                                 samples.noun(), "s is usable"));
+    throw Error(ErrorCode::kInvalidImage, to_text("bias correction: none of ", samples.size(), " ",
+                                                  samples.noun(), "s is usable"));
   }
   return std::move(total).mean();
 }

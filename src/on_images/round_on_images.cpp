@@ -166,9 +166,9 @@ class MomentPass {
             rows[l] = layers_[l].rows.gather(tensor, rows_of_each(samples_));
             if (all_finite(rows[l])) continue;
             throw Error(ErrorCode::kInvalidArgument,
-                        concat(samples_.noun(), " '", samples_.path(item).string(), "', tensor '",
-                               options_.observe[position],
-                               "': found NaN or an infinity, expected finite values"));
+                        to_text(samples_.noun(), " '", samples_.path(item).string(), "', tensor '",
+                                options_.observe[position],
+                                "': found NaN or an infinity, expected finite values"));
           }
         });
     return rows;
@@ -289,7 +289,7 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   std::int64_t done = 0;
   const auto report = [&] {
     report_progress(collect.progress, done, total, "weight rounding",
-                    concat(samples.noun(), "s and layers"));
+                    to_text(samples.noun(), "s and layers"));
   };
   std::mutex mutex;
   for (const std::span<WaitingLayer> pass : passes) {
@@ -302,8 +302,8 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
                                       },
                                       result.bad);
     if (used == 0) {
-      throw Error(ErrorCode::kInvalidImage, concat("weight rounding: none of ", samples.size(), " ",
-                                                   samples.noun(), "s is usable"));
+      throw Error(ErrorCode::kInvalidImage, to_text("weight rounding: none of ", samples.size(),
+                                                    " ", samples.noun(), "s is usable"));
     }
     std::vector<RoundedLayer> rounded(pass.size());
     parallel_items(std::ssize(pass), threads, [&](std::int64_t item, int) {

@@ -118,7 +118,7 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
     for (const NodeId id : now) pairs.push_back(compared(real, int8.graph(), id));
     MaskedShifts shifts = masked_shifts(exact, int8, pairs, samples, collect, [&] {
       report_progress(collect.progress, ++done, total, "bias correction",
-                      concat(samples.noun(), "s"));
+                      to_text(samples.noun(), "s"));
     });
     for (std::size_t i = 0; i < names.size(); ++i) {
       known.bias_shifts.emplace(names[i], std::move(shifts.by_layer[i]));

@@ -12,7 +12,7 @@ namespace qtool {
 inline std::int64_t checked_index(std::int64_t index, std::int64_t extent) {
   if (index < -extent || index >= extent) {
     throw Error(ErrorCode::kInvalidModel,
-                concat("found index ", index, ", expected one within an axis of extent ", extent));
+                to_text("found index ", index, ", expected one within an axis of extent ", extent));
   }
   return index < 0 ? index + extent : index;
 }

@@ -11,8 +11,8 @@ const Tensor& deciding_constant(const OpContext& op, std::size_t input) {
   const Tensor* tensor = op.constant(input);
   if (tensor == nullptr) {
     op.fail(ErrorCode::kUnsupported,
-            concat("the extent of its output depends on the data of input ", input,
-                   "; only constants are supported"));
+            to_text("the extent of its output depends on the data of input ", input,
+                    "; only constants are supported"));
   }
   return *tensor;
 }

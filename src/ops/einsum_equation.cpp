@@ -23,8 +23,8 @@ EinsumEquation::Labels read_term(const OpContext& op, std::string_view term, std
       i += 2;
       continue;
     }
-    op.require(is_letter(term[i]), concat("the equation has a term '", term,
-                                          "', expected letters and at most one ellipsis"));
+    op.require(is_letter(term[i]), to_text("the equation has a term '", term,
+                                           "', expected letters and at most one ellipsis"));
     labels.push_back(term[i]);
   }
   return labels;
@@ -57,8 +57,8 @@ void learn_extents(const OpContext& op, EinsumEquation& equation) {
       const std::int64_t extent = shape[static_cast<std::int64_t>(axis)];
       std::int64_t& known = equation.extents.try_emplace(equation.inputs[i][axis], 1).first->second;
       op.require(known == 1 || extent == 1 || extent == known,
-                 concat("axis ", axis, " of input ", i, " has extent ", extent, ", expected ",
-                        known, " as other axes of its label"));
+                 to_text("axis ", axis, " of input ", i, " has extent ", extent, ", expected ",
+                         known, " as other axes of its label"));
       if (known == 1) known = extent;
     }
   }
@@ -81,8 +81,8 @@ EinsumEquation read_equation(const OpContext& op) {
     c == ',' ? terms.emplace_back() : terms.back() += std::string(1, c);
   }
   op.require(terms.size() == op.input_count(),
-             concat("the equation has ", terms.size(), " terms, expected ", op.input_count(),
-                    ", one per input"));
+             to_text("the equation has ", terms.size(), " terms, expected ", op.input_count(),
+                     ", one per input"));
   EinsumEquation equation;
   std::int64_t most_dots = 0;
   for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -90,8 +90,8 @@ EinsumEquation read_equation(const OpContext& op) {
     const bool has_dots = terms[i].find("...") != std::string::npos;
     const std::int64_t dots = shape.rank() - letters_of(terms[i]);
     op.require(dots == 0 || (dots > 0 && has_dots),
-               concat("the term '", terms[i], "' does not fit input ", i, " of shape ",
-                      shape.to_string()));
+               to_text("the term '", terms[i], "' does not fit input ", i, " of shape ",
+                       shape.to_string()));
     most_dots = std::max(most_dots, dots);
     equation.inputs.push_back(read_term(op, terms[i], dots));
   }

@@ -79,7 +79,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const std::int64_t axes = shapes[i].shape.rank();
     if (axes > kMaxRank) {
-      context.fail(ErrorCode::kUnsupported, concat("output ", i, " ", too_many_axes(axes)));
+      context.fail(ErrorCode::kUnsupported, to_text("output ", i, " ", too_many_axes(axes)));
     }
     const std::int64_t bytes = shapes[i].shape.elements() * size_of(shapes[i].dtype);
     if (bytes > most) return std::nullopt;

@@ -8,7 +8,7 @@ void require_float_operands(const OpContext& op) {
   const DType x = op.input(0).dtype;
   const DType w = op.input(1).dtype;
   op.require(x == DType::kFloat32 && w == DType::kFloat32,
-             concat("found ", name_of(x), " and ", name_of(w), ", expected float32"));
+             to_text("found ", name_of(x), " and ", name_of(w), ", expected float32"));
 }
 
 void set_weighted_spec(const OpContext& op, ConvGeometry geometry, onednn::WeightedSpec& spec) {
@@ -22,7 +22,7 @@ void set_weighted_spec(const OpContext& op, ConvGeometry geometry, onednn::Weigh
   const std::int64_t outputs = spec.destination[1];
   op.require(
       op.input(2).shape == Shape{outputs} && op.input(2).dtype == DType::kFloat32,
-      concat("bias has shape ", op.input(2).shape.to_string(), ", expected [", outputs, "]"));
+      to_text("bias has shape ", op.input(2).shape.to_string(), ", expected [", outputs, "]"));
 }
 
 }  // namespace qtool

@@ -26,7 +26,7 @@ onednn::PackedPtr packed_constants(const OpContext& op, std::string_view name,
   const std::shared_ptr<const Tensor> weights = op.shared_constant(1);
   const std::shared_ptr<const Tensor> bias = with_bias ? op.shared_constant(2) : nullptr;
   if (weights == nullptr || (with_bias && bias == nullptr)) return nullptr;
-  return op.packed<onednn::Packed>({concat(name, " ", primitive.format()), {weights, bias}}, [&] {
+  return op.packed<onednn::Packed>({to_text(name, " ", primitive.format()), {weights, bias}}, [&] {
     return primitive.pack(weights->values<float>().data(),
                           bias != nullptr ? bias->values<float>().data() : nullptr);
   });

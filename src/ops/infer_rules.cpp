@@ -14,23 +14,23 @@ void require_dtype_in(const OpContext& op, std::size_t input,
   const DType found = op.input(input).dtype;
   if (std::find(allowed.begin(), allowed.end(), found) != allowed.end()) return;
   std::string names;
-  for (const DType dtype : allowed) names += concat(names.empty() ? "" : ", ", name_of(dtype));
+  for (const DType dtype : allowed) names += to_text(names.empty() ? "" : ", ", name_of(dtype));
   op.fail(ErrorCode::kUnsupported,
-          concat("input ", input, " has type ", name_of(found), ", expected ", names));
+          to_text("input ", input, " has type ", name_of(found), ", expected ", names));
 }
 
 void require_same_type(const OpContext& op, std::size_t a, std::size_t b) {
   const DType first = op.input(a).dtype;
   const DType second = op.input(b).dtype;
   if (first == second) return;
-  op.fail(concat("input ", b, " has type ", name_of(second), ", expected ", name_of(first),
-                 " as input ", a));
+  op.fail(to_text("input ", b, " has type ", name_of(second), ", expected ", name_of(first),
+                  " as input ", a));
 }
 
 void require_outputs(const OpContext& op, std::size_t most) {
   for (std::size_t i = most; i < op.node.outputs.size(); ++i) {
     if (op.node.has_output(i)) {
-      op.fail(concat("found ", op.node.outputs.size(), " outputs, expected at most ", most));
+      op.fail(to_text("found ", op.node.outputs.size(), " outputs, expected at most ", most));
     }
   }
 }
@@ -41,7 +41,7 @@ void require_first_output(const OpContext& op) {
 
 std::int64_t axis_of(const OpContext& op, std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank) {
-    op.fail(concat("axis ", axis, " is outside a tensor of rank ", rank));
+    op.fail(to_text("axis ", axis, " is outside a tensor of rank ", rank));
   }
   return axis < 0 ? axis + rank : axis;
 }
@@ -51,17 +51,17 @@ std::vector<std::int64_t> axes_of(const OpContext& op, std::vector<std::int64_t>
   for (std::int64_t& axis : axes) axis = axis_of(op, axis, rank);
   std::sort(axes.begin(), axes.end());
   const auto twice = std::adjacent_find(axes.begin(), axes.end());
-  if (twice != axes.end()) op.fail(concat("axis ", *twice, " is listed twice"));
+  if (twice != axes.end()) op.fail(to_text("axis ", *twice, " is listed twice"));
   return axes;
 }
 
 std::vector<std::int64_t> ints_of(const OpContext& op, std::size_t input, std::string_view what) {
   const ValueInfo& info = op.input(input);
   if (info.dtype != DType::kInt64 && info.dtype != DType::kInt32) {
-    op.fail(concat(what, " has type ", name_of(info.dtype), ", expected int64"));
+    op.fail(to_text(what, " has type ", name_of(info.dtype), ", expected int64"));
   }
   if (info.shape.rank() > 1) {
-    op.fail(concat(what, " has shape ", info.shape.to_string(), ", expected a list"));
+    op.fail(to_text(what, " has shape ", info.shape.to_string(), ", expected a list"));
   }
   return op.constant_ints(input, what);
 }
@@ -69,15 +69,15 @@ std::vector<std::int64_t> ints_of(const OpContext& op, std::size_t input, std::s
 Shape shape_of(const OpContext& op, std::vector<std::int64_t> dims) {
   bool empty = false;
   for (const std::int64_t dim : dims) {
-    if (dim < 0 || dim > kMaxElements) op.fail(concat("found ", dim, " as an extent"));
+    if (dim < 0 || dim > kMaxElements) op.fail(to_text("found ", dim, " as an extent"));
     empty = empty || dim == 0;
   }
   std::int64_t elements = 1;
   for (const std::int64_t dim : dims) {
     if (empty) break;
     if (elements > kMaxElements / dim) {
-      op.fail(concat("the output of shape ", Shape(dims).to_string(), " would have more than ",
-                     kMaxElements, " elements"));
+      op.fail(to_text("the output of shape ", Shape(dims).to_string(), " would have more than ",
+                      kMaxElements, " elements"));
     }
     elements *= dim;
   }
@@ -93,8 +93,8 @@ Shape broadcast(const OpContext& op, const Shape& a, const Shape& b) {
     const std::int64_t x = from_a < 0 ? 1 : a[from_a];
     const std::int64_t y = from_b < 0 ? 1 : b[from_b];
     if (x != y && x != 1 && y != 1) {
-      op.fail(concat("shapes ", a.to_string(), " and ", b.to_string(),
-                     " cannot be broadcast to each other"));
+      op.fail(to_text("shapes ", a.to_string(), " and ", b.to_string(),
+                      " cannot be broadcast to each other"));
     }
     dims[static_cast<std::size_t>(axis)] = x == 1 ? y : x;
   }
@@ -115,8 +115,8 @@ ValueInfo concatenated(const OpContext& op) {
       fits = other == axis || shape[other] == first.shape[other];
     }
     if (!fits) {
-      op.fail(concat("input ", i, " has shape ", shape.to_string(), ", expected ",
-                     first.shape.to_string(), " except along axis ", axis));
+      op.fail(to_text("input ", i, " has shape ", shape.to_string(), ", expected ",
+                      first.shape.to_string(), " except along axis ", axis));
     }
     std::int64_t& extent = dims[static_cast<std::size_t>(axis)];
     extent = shape_of(op, {extent})[0] + shape_of(op, {shape[axis]})[0];
@@ -132,15 +132,15 @@ void require_broadcastable(const OpContext& op, const Shape& shape, const Shape&
     fits = extent == 1 || extent == target[target.rank() - i];
   }
   if (!fits) {
-    op.fail(concat(what, " has shape ", shape.to_string(), ", which cannot be broadcast to ",
-                   target.to_string()));
+    op.fail(to_text(what, " has shape ", shape.to_string(), ", which cannot be broadcast to ",
+                    target.to_string()));
   }
 }
 
 void require_single(const OpContext& op, std::size_t input, std::string_view what) {
   const Shape& shape = op.input(input).shape;
   if (shape.rank() > 1 || (shape.rank() == 1 && shape[0] != 1)) {
-    op.fail(concat(what, " has shape ", shape.to_string(), ", expected a single element"));
+    op.fail(to_text(what, " has shape ", shape.to_string(), ", expected a single element"));
   }
 }
 

@@ -60,9 +60,9 @@ std::unique_ptr<Operator> make_operator(std::function<void(const Operands&)> run
 }
 
 const ValueInfo& OpContext::input(std::size_t index) const {
-  if (!has_input(index)) fail(concat("input ", index, " is missing"));
+  if (!has_input(index)) fail(to_text("input ", index, " is missing"));
   const auto& info = infos_[node.inputs[index]];
-  if (!info) fail(concat("input ", index, " has no known shape"));
+  if (!info) fail(to_text("input ", index, " has no known shape"));
   return *info;
 }
 
@@ -86,7 +86,7 @@ std::vector<std::int64_t> OpContext::constant_ints(std::size_t index, std::strin
   const Tensor* tensor = constant(index);
   if (tensor == nullptr) {
     fail(ErrorCode::kUnsupported,
-         concat(what, " depends on the data; only constants are supported"));
+         to_text(what, " depends on the data; only constants are supported"));
   }
   return to_int64s(*tensor);
 }
@@ -96,8 +96,8 @@ void OpContext::claim(std::int64_t entries, std::size_t bytes) const {
   const std::int64_t before = table_bytes == nullptr ? 0 : *table_bytes;
   const std::int64_t room = std::max<std::int64_t>(most_table_bytes - before, 0);
   if (each > 0 && entries > room / each) {
-    fail(ErrorCode::kUnsupported, concat("needs tables of ", entries, " entries of ", each,
-                                         " bytes, there is room for ", room, " bytes"));
+    fail(ErrorCode::kUnsupported, to_text("needs tables of ", entries, " entries of ", each,
+                                          " bytes, there is room for ", room, " bytes"));
   }
   if (table_bytes != nullptr) *table_bytes += entries * each;
 }
@@ -111,7 +111,7 @@ Layout OpContext::output_layout(std::size_t index) const {
 }
 
 void OpContext::fail(ErrorCode code, std::string_view message) const {
-  throw Error(code, concat(graph.describe(id), ": ", message));
+  throw Error(code, to_text(graph.describe(id), ": ", message));
 }
 
 void OpContext::fail(std::string_view message) const { fail(ErrorCode::kInvalidModel, message); }

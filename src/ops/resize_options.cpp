@@ -26,7 +26,7 @@ Kind choose_option(const OpContext& op, std::string_view key, std::string_view f
     if (found == name) return kind;
   }
   op.fail(ErrorCode::kUnsupported,
-          concat("attribute '", key, "' is '", found, "', which is not supported"));
+          to_text("attribute '", key, "' is '", found, "', which is not supported"));
 }
 
 bool is_given(const OpContext& op, std::size_t input) {
@@ -52,11 +52,11 @@ std::span<const float> floats_of(const OpContext& op, std::size_t input, std::si
   const Tensor* tensor = op.constant(input);
   if (tensor == nullptr) {
     op.fail(ErrorCode::kUnsupported,
-            concat("the ", what, " depend on the data; only constants are supported"));
+            to_text("the ", what, " depend on the data; only constants are supported"));
   }
   op.require(tensor->shape() == Shape{static_cast<std::int64_t>(count)},
-             concat("the ", what, " have shape ", tensor->shape().to_string(), ", expected [",
-                    count, "]"));
+             to_text("the ", what, " have shape ", tensor->shape().to_string(), ", expected [",
+                     count, "]"));
   return tensor->values<float>();
 }
 
@@ -69,12 +69,12 @@ void set_sizes(const OpContext& op, const std::vector<std::int64_t>& axes,
                                                {"not_smaller", Policy::kNotSmaller}});
   const std::vector<std::int64_t> sizes = ints_of(op, 3, "the list of sizes");
   op.require(sizes.size() == axes.size(),
-             concat("the sizes have shape [", sizes.size(), "], expected [", axes.size(), "]"));
+             to_text("the sizes have shape [", sizes.size(), "], expected [", axes.size(), "]"));
   std::optional<float> common;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     AxisScaling& axis = scaling[static_cast<std::size_t>(axes[i])];
     axis.to = shape_of(op, {sizes[i]})[0];
-    op.require(axis.from > 0 || axis.to == axis.from, concat("axis ", axes[i], " is empty"));
+    op.require(axis.from > 0 || axis.to == axis.from, to_text("axis ", axes[i], " is empty"));
     if (axis.to == axis.from) {
       axis.scale = 1.0F;
     } else {
@@ -89,7 +89,7 @@ void set_sizes(const OpContext& op, const std::vector<std::int64_t>& axes,
     AxisScaling& axis = scaling[static_cast<std::size_t>(i)];
     axis.scale = *common;
     const float extent = std::floor(*common * static_cast<float>(axis.from) + 0.5F);
-    op.require(extent < 1e12F, concat("axis ", i, " becomes too long"));
+    op.require(extent < 1e12F, to_text("axis ", i, " becomes too long"));
     axis.to = static_cast<std::int64_t>(extent);
   }
 }
@@ -105,7 +105,7 @@ void set_scales(const OpContext& op, const ResizeOptions& options,
     const float extent = std::floor(static_cast<float>(axis.from) * part * axis.scale);
     op.require(
         axis.scale > 0 && extent >= 0 && extent < 1e12F,
-        concat("the scale of axis ", axes[i], " is ", axis.scale, ", expected a positive number"));
+        to_text("the scale of axis ", axes[i], " is ", axis.scale, ", expected a positive number"));
     axis.to = static_cast<std::int64_t>(extent);
   }
 }
@@ -163,7 +163,8 @@ std::vector<AxisScaling> resize_scaling(const OpContext& op, const ResizeOptions
     set_sizes(op, axes, scaling);
   }
   for (std::size_t axis = 0; axis < scaling.size(); ++axis) {
-    op.require(scaling[axis].from > 0 || scaling[axis].to == 0, concat("axis ", axis, " is empty"));
+    op.require(scaling[axis].from > 0 || scaling[axis].to == 0,
+               to_text("axis ", axis, " is empty"));
   }
   return scaling;
 }

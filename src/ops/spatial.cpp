@@ -19,10 +19,10 @@ std::vector<std::int64_t> read_extents(const OpContext& op, std::string_view key
       op.node.get_ints(key, std::vector<std::int64_t>(count, fallback));
   if (values.empty()) values.assign(count, fallback);
   op.require(values.size() == count,
-             concat(key, " has ", values.size(), " entries, expected ", count));
+             to_text(key, " has ", values.size(), " entries, expected ", count));
   for (const std::int64_t value : values) {
     op.require(value >= lowest && value <= kMaxExtent,
-               concat(key, " holds ", value, ", expected ", lowest, " to ", kMaxExtent));
+               to_text(key, " holds ", value, ", expected ", lowest, " to ", kMaxExtent));
   }
   return values;
 }
@@ -30,7 +30,7 @@ std::vector<std::int64_t> read_extents(const OpContext& op, std::string_view key
 // The attributes as the model has them; `kernel` overrides kernel_shape when not empty.
 Window read_window(const OpContext& op, const Shape& input,
                    const std::vector<std::int64_t>& kernel) {
-  op.require(input.rank() >= 3, concat("input has rank ", input.rank(), ", expected at least 3"));
+  op.require(input.rank() >= 3, to_text("input has rank ", input.rank(), ", expected at least 3"));
   const auto axes = static_cast<std::size_t>(input.rank() - 2);
   Window window;
   window.kernel = read_extents(op, "kernel_shape", axes, 0, 0);
@@ -54,7 +54,7 @@ std::string read_auto_pad(const OpContext& op) {
   std::string auto_pad = op.node.get_string("auto_pad", "NOTSET");
   op.require(auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER" || auto_pad == "NOTSET" ||
                  auto_pad == "VALID",
-             concat("auto_pad '", auto_pad, "' is unknown"));
+             to_text("auto_pad '", auto_pad, "' is unknown"));
   return auto_pad;
 }
 
@@ -62,12 +62,12 @@ std::string read_auto_pad(const OpContext& op) {
 // conditions that both operators share.
 std::int64_t read_groups(const OpContext& op, const Shape& input, const Shape& weights) {
   op.require(weights.rank() == input.rank() && input.rank() >= 3 && input.rank() <= 5,
-             concat("input ", input.to_string(), " and weight ", weights.to_string(),
-                    " must have the same rank, 3 to 5"));
+             to_text("input ", input.to_string(), " and weight ", weights.to_string(),
+                     " must have the same rank, 3 to 5"));
   op.require(input.elements() > 0 && weights.elements() > 0, "a tensor is empty");
   const std::int64_t groups = op.node.get_int("group", 1);
   op.require(groups >= 1 && input[1] % groups == 0,
-             concat(groups, " groups do not divide ", input[1], " input channels"));
+             to_text(groups, " groups do not divide ", input[1], " input channels"));
   return groups;
 }
 
@@ -76,8 +76,8 @@ std::int64_t read_groups(const OpContext& op, const Shape& input, const Shape& w
 std::int64_t reach_of(const OpContext& op, std::int64_t kernel, std::int64_t dilation) {
   // Checked before the multiplication, because weights may have 2^40 elements.
   const bool fits = kernel <= kMaxExtent && (kernel - 1) * dilation < kMaxExtent;
-  op.require(fits, concat("a window of ", kernel, " with dilation ", dilation,
-                          " reaches over more than ", kMaxExtent, " elements"));
+  op.require(fits, to_text("a window of ", kernel, " with dilation ", dilation,
+                           " reaches over more than ", kMaxExtent, " elements"));
   return (kernel - 1) * dilation + 1;
 }
 
@@ -102,8 +102,8 @@ Window resolve_window(const OpContext& op, const Shape& input,
     } else {
       if (auto_pad == "VALID") window.pads_begin[i] = window.pads_end[i] = 0;
       const std::int64_t span = extent + window.pads_begin[i] + window.pads_end[i] - reach;
-      op.require(span >= 0, concat("the window of ", reach, " does not fit into ", extent,
-                                   " padded elements"));
+      op.require(span >= 0, to_text("the window of ", reach, " does not fit into ", extent,
+                                    " padded elements"));
       output = span / stride + 1;
       // ceil_mode adds a window only if it starts inside the input or its leading padding.
       if (ceil_mode && span % stride != 0 && output * stride < extent + window.pads_begin[i]) {
@@ -120,7 +120,7 @@ Window resolve_window(const OpContext& op, const Shape& input,
 Window pool_window(const OpContext& op, PoolExtent extent) {
   const Shape& x = op.input(0).shape;
   op.require(x.rank() >= 3 && x.rank() <= 5 && x.elements() > 0,
-             concat("input ", x.to_string(), " must have rank 3 to 5 and elements"));
+             to_text("input ", x.to_string(), " must have rank 3 to 5 and elements"));
   if (extent == PoolExtent::kWindow) return resolve_window(op, x, {});
   const auto axes = static_cast<std::size_t>(x.rank() - 2);
   Window window;
@@ -140,10 +140,10 @@ ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& 
   ConvGeometry conv;
   conv.groups = read_groups(op, input, weights);
   op.require(weights[0] % conv.groups == 0,
-             concat(conv.groups, " groups do not divide ", weights[0], " output channels"));
+             to_text(conv.groups, " groups do not divide ", weights[0], " output channels"));
   op.require(weights[1] == input[1] / conv.groups,
-             concat("weight has ", weights[1], " input channels, input has ", input[1], " in ",
-                    conv.groups, " groups"));
+             to_text("weight has ", weights[1], " input channels, input has ", input[1], " in ",
+                     conv.groups, " groups"));
   conv.window = resolve_window(op, input, {weights.dims().begin() + 2, weights.dims().end()});
   std::vector<std::int64_t> output{input[0], weights[0]};
   output.insert(output.end(), conv.window.output.begin(), conv.window.output.end());
@@ -155,7 +155,7 @@ ConvGeometry resolve_conv_transpose(const OpContext& op, const Shape& input, con
   ConvGeometry conv;
   conv.groups = read_groups(op, input, weights);
   op.require(weights[0] == input[1],
-             concat("weight has ", weights[0], " input channels, input has ", input[1]));
+             to_text("weight has ", weights[0], " input channels, input has ", input[1]));
   op.require(weights[1] <= kMaxExtent && conv.groups <= kMaxExtent, "an extent is too large");
   conv.window = read_window(op, input, {weights.dims().begin() + 2, weights.dims().end()});
   Window& window = conv.window;
@@ -167,7 +167,7 @@ ConvGeometry resolve_conv_transpose(const OpContext& op, const Shape& input, con
   // Some exporters list batch and channels too; ONNX Runtime accepts that.
   if (wanted.size() == axes + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
   op.require(wanted.empty() || wanted.size() == axes,
-             concat("output_shape has ", wanted.size(), " entries, expected ", axes));
+             to_text("output_shape has ", wanted.size(), " entries, expected ", axes));
   std::vector<std::int64_t> output{input[0], weights[1] * conv.groups};
   for (std::size_t i = 0; i < axes; ++i) {
     const std::int64_t extent = input[static_cast<std::int64_t>(i) + 2];
@@ -186,7 +186,7 @@ ConvGeometry resolve_conv_transpose(const OpContext& op, const Shape& input, con
     const std::int64_t length =
         wanted.empty() ? full - window.pads_begin[i] - window.pads_end[i] : wanted[i];
     op.require(length >= 1 && length <= kMaxExtent,
-               concat("the result has extent ", length, ", expected 1 to ", kMaxExtent));
+               to_text("the result has extent ", length, ", expected 1 to ", kMaxExtent));
     window.pads_end[i] = span - window.pads_begin[i] - length;
     window.output.push_back(length);
     output.push_back(length);

@@ -103,8 +103,8 @@ LoopAxes plan_loops(const std::vector<std::int64_t>& extents,
   }
   if (plan.extents.size() > kMaxLoops) {
     throw Error(ErrorCode::kUnsupported,
-                concat("found a tensor operation over ", plan.extents.size(),
-                       " axes, expected at most ", kMaxLoops));
+                to_text("found a tensor operation over ", plan.extents.size(),
+                        " axes, expected at most ", kMaxLoops));
   }
   return plan;
 }

@@ -83,9 +83,9 @@ TransposedConv::TransposedConv(const OpContext& op, const Image& image, const Wi
     const Residue rows = residue_of(window, y, i);
     for (std::int64_t j = 0; j < std::min(strides_[1], out_w_); ++j) {
       add(op, image, kernel, filters, rows, residue_of(window, x, j),
-          concat(part, "phase ", i, " ", j, " of ", strides_[0], " ", strides_[1], " ",
-                 window.dilations[y], " ", window.dilations[x], " ",
-                 window.pads_begin[y] % strides_[0], " ", window.pads_begin[x] % strides_[1]));
+          to_text(part, "phase ", i, " ", j, " of ", strides_[0], " ", strides_[1], " ",
+                  window.dilations[y], " ", window.dilations[x], " ",
+                  window.pads_begin[y] % strides_[0], " ", window.pads_begin[x] % strides_[1]));
     }
   }
 }

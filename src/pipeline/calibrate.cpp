@@ -82,8 +82,8 @@ CalibrationTable Calibration::decide(const Collection& collection) const {
   for (const TensorStatistics& statistics : collection.tensors) observed.insert(statistics.tensor);
   for (const std::string& tensor : tensors()) {
     if (observed.contains(tensor)) continue;
-    throw Error(ErrorCode::kMismatch, concat("the statistics lack tensor '", tensor,
-                                             "', which this target or exclusion needs"));
+    throw Error(ErrorCode::kMismatch, to_text("the statistics lack tensor '", tensor,
+                                              "', which this target or exclusion needs"));
   }
   const int threads = options_.collect.threads;
   CalibrationTable table =

@@ -60,18 +60,18 @@ void require_fitting(const Making& making) {
   const Overrides& given = recipe.overrides;
   if (!has_ranges && !(given.ranges.empty() && given.scales.empty() && given.wide.empty())) {
     throw Error(ErrorCode::kUsage,
-                concat("overrides: ranges, scales and wide tensors have no effect in mode ",
-                       name_of(recipe.mode)));
+                to_text("overrides: ranges, scales and wide tensors have no effect in mode ",
+                        name_of(recipe.mode)));
   }
   for (const RecipeStep& step : recipe_steps()) {
     if (step.gives == StepGives::kTable || step.needs != StepNeeds::kSamples) continue;
     if (!step.is_wanted(recipe)) continue;
     if (!has_ranges && step.gives == StepGives::kLearned) {
       throw Error(ErrorCode::kUsage,
-                  concat("step '", step.name, "' has no effect in mode ", name_of(recipe.mode)));
+                  to_text("step '", step.name, "' has no effect in mode ", name_of(recipe.mode)));
     }
     if (making.samples == nullptr) {
-      throw Error(ErrorCode::kUsage, concat("step '", step.name, "' needs images or tensors"));
+      throw Error(ErrorCode::kUsage, to_text("step '", step.name, "' needs images or tensors"));
     }
   }
 }

@@ -17,16 +17,16 @@ namespace {
 // partial result names those itself.
 std::uint64_t work_key(const Making& making) {
   const StaticOptions& options = making.inputs.options;
-  std::string text = concat(
+  std::string text = to_text(
       to_hex(options.model_fingerprint.value_or(0)), " ", options.target, " ", options.rounding,
       " ", to_hex(content_hash_of(*making.samples)), " ", to_json_text(making.options.preprocess),
       " ", static_cast<int>(options.bias_correction), "\n", write_table(making.inputs.table));
-  for (const std::string& name : options.exclude) text += concat("\n", name);
+  for (const std::string& name : options.exclude) text += to_text("\n", name);
   for (const std::string& name : options.rewrites.value_or(std::vector<std::string>{"table's"})) {
-    text += concat("\n", name);
+    text += to_text("\n", name);
   }
   for (const auto& [tensor, range] : making.inputs.learned.tuned_ranges) {
-    text += concat("\n", tensor, " ", range.min, " ", range.max);
+    text += to_text("\n", tensor, " ", range.min, " ", range.max);
   }
   return hash_bytes(text);
 }

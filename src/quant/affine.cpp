@@ -26,7 +26,7 @@ bool usable_scale(float scale) {
 Limits limits_of(const Scheme& scheme) {
   if (scheme.bits < 2 || scheme.bits > 8) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("bits: found ", scheme.bits, ", expected 2 to 8"));
+                to_text("bits: found ", scheme.bits, ", expected 2 to 8"));
   }
   const std::int32_t half = 1 << (scheme.bits - 1);
   if (scheme.dtype == DType::kUInt8) {
@@ -38,7 +38,7 @@ Limits limits_of(const Scheme& scheme) {
                                                    : Limits{-half, half - 1};
   }
   throw Error(ErrorCode::kInvalidArgument,
-              concat("quantized type: found ", name_of(scheme.dtype), ", expected uint8 or int8"));
+              to_text("quantized type: found ", name_of(scheme.dtype), ", expected uint8 or int8"));
 }
 
 double exact_step(const Range& range, const Scheme& scheme) {
@@ -53,7 +53,7 @@ Affine choose_affine(Range range, const Scheme& scheme) {
   const Limits limits = limits_of(scheme);
   if (std::isnan(range.min) || std::isnan(range.max) || range.min > range.max) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("range [", range.min, ", ", range.max, "] is not an interval"));
+                to_text("range [", range.min, ", ", range.max, "] is not an interval"));
   }
   range = {std::min(range.min, 0.0F), std::max(range.max, 0.0F)};
   const auto scale = static_cast<float>(exact_step(range, scheme));

@@ -27,8 +27,8 @@ bool any_bit_below(std::span<const std::uint64_t> limbs, std::size_t bit) {
 }  // namespace
 
 void refuse_term(double value, int limit) {
-  throw Error(ErrorCode::kInvalidArgument, concat("exact sum: found the term ", value,
-                                                  ", expected a finite value below 2^", limit));
+  throw Error(ErrorCode::kInvalidArgument, to_text("exact sum: found the term ", value,
+                                                   ", expected a finite value below 2^", limit));
 }
 
 std::uint64_t shift_right_rounded(std::uint64_t magnitude, int shift) {

@@ -38,7 +38,7 @@ void spread(std::int64_t count, double start, double stop, std::span<std::int64_
 LinearHistogram empty_histogram(double upper, std::int64_t bins) {
   if (bins < 1 || bins > kMaxBins) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("histogram: found ", bins, " bins, expected 1 to ", kMaxBins));
+                to_text("histogram: found ", bins, " bins, expected 1 to ", kMaxBins));
   }
   return {0.0, upper, std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
 }
@@ -69,8 +69,8 @@ std::vector<std::int64_t> magnitude_cells(const FloatHistogram& histogram) {
 void require_room(std::int64_t count, std::int64_t more, std::int64_t times = 1) {
   if (more > (CellCounts::kMaxCount - count) / times) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("histogram: found ", times, " x ", more, " values beside ", count,
-                       ", expected at most ", CellCounts::kMaxCount, " together"));
+                to_text("histogram: found ", times, " x ", more, " values beside ", count,
+                        ", expected at most ", CellCounts::kMaxCount, " together"));
   }
 }
 
@@ -205,7 +205,7 @@ std::vector<std::int64_t> FloatHistogram::cells() const {
 FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zeros,
                                           std::span<const std::int64_t> cells) {
   const auto refuse = [](std::string_view what) {
-    throw Error(ErrorCode::kInvalidArgument, concat("histogram: ", what));
+    throw Error(ErrorCode::kInvalidArgument, to_text("histogram: ", what));
   };
   FloatHistogram histogram;
   if (!std::isfinite(min) || !std::isfinite(max) || min > max || zeros < 0) {
@@ -226,7 +226,7 @@ FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zer
   histogram.widen(flushed(min), flushed(max));
   const std::int64_t first = histogram.first_cell();
   if (static_cast<std::int64_t>(cells.size()) != histogram.end_cell() - first) {
-    refuse(concat("found ", cells.size(), " cells, expected ", histogram.end_cell() - first));
+    refuse(to_text("found ", cells.size(), " cells, expected ", histogram.end_cell() - first));
   }
   if (cells.empty()) return histogram;
   for (std::size_t i = 0; i < cells.size(); ++i) {

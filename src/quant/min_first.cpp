@@ -11,7 +11,7 @@ namespace qtool {
 MinFirst min_first(Range range, const Limits& limits) {
   if (!std::isfinite(range.min) || !std::isfinite(range.max) || range.min > range.max) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("range [", range.min, ", ", range.max, "] is not a finite interval"));
+                to_text("range [", range.min, ", ", range.max, "] is not a finite interval"));
   }
   MinFirst map;
   map.limits = limits;

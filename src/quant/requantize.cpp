@@ -21,8 +21,9 @@ std::int32_t saturate(std::int64_t value) noexcept {
 
 FixedMultiplier decompose_multiplier(double multiplier) {
   if (!std::isfinite(multiplier) || multiplier < 0.0) {
-    throw Error(ErrorCode::kInvalidArgument, concat("requantization multiplier: found ", multiplier,
-                                                    ", expected a finite number >= 0"));
+    throw Error(ErrorCode::kInvalidArgument,
+                to_text("requantization multiplier: found ", multiplier,
+                        ", expected a finite number >= 0"));
   }
   FixedMultiplier fixed;
   const double fraction = std::frexp(multiplier, &fixed.shift);

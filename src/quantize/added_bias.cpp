@@ -33,7 +33,7 @@ void add_to_added_bias(Graph& graph, const AddedBias& added, std::span<const flo
   Tensor sum = old.constant->clone();
   const auto values = sum.values<float>();
   for (std::size_t i = 0; i < values.size(); ++i) values[i] += more[i % more.size()];
-  const std::string name = graph.unique_name(concat(name_stem(old.name), "_corrected"));
+  const std::string name = graph.unique_name(to_text(name_stem(old.name), "_corrected"));
   graph.set_input(added.add, added.input, graph.add_constant(name, std::move(sum)));
 }
 
@@ -55,7 +55,7 @@ void add_to_recurrent_bias(Graph& graph, NodeId id, std::span<const float> more)
     }
   }
   const std::string name =
-      graph.unique_name(concat(name_stem(named.name), has_bias ? "_corrected" : "_bias"));
+      graph.unique_name(to_text(name_stem(named.name), has_bias ? "_corrected" : "_bias"));
   graph.set_input(id, 3, graph.add_constant(name, std::move(bias)));
 }
 

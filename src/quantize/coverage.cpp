@@ -125,23 +125,23 @@ bool gains_nothing(QuantizeMode mode, const Coverage& coverage, const QuantizeRe
 }
 
 std::string coverage_line(const Coverage& coverage, const QuantizeReport& report) {
-  std::string line = concat("int8 ", percent(coverage.integer_macs, coverage.macs), " % of MACs");
+  std::string line = to_text("int8 ", percent(coverage.integer_macs, coverage.macs), " % of MACs");
   if (coverage.convolutions > 0) {
-    line +=
-        concat(", ", coverage.integer_convolutions, " of ", coverage.convolutions, " convolutions");
+    line += to_text(", ", coverage.integer_convolutions, " of ", coverage.convolutions,
+                    " convolutions");
   }
   if (coverage.integer_products < coverage.products ||
       (coverage.convolutions == 0 && coverage.products > 0)) {
-    line += concat(", ", coverage.integer_products, " of ", coverage.products, " matrix products");
+    line += to_text(", ", coverage.integer_products, " of ", coverage.products, " matrix products");
   }
   std::vector<Coverage::FloatStep> steps = coverage.float_steps;
   std::stable_sort(steps.begin(), steps.end(),
                    [](const auto& a, const auto& b) { return a.macs > b.macs; });
   for (std::size_t i = 0; i < std::min(steps.size(), kMaxNamed); ++i) {
-    line += concat(i == 0 ? "; FP32: '" : ", '", steps[i].node, "' (", reason_for(steps[i], report),
-                   ")");
+    line += to_text(i == 0 ? "; FP32: '" : ", '", steps[i].node, "' (",
+                    reason_for(steps[i], report), ")");
   }
-  if (steps.size() > kMaxNamed) line += concat(" and ", steps.size() - kMaxNamed, " more");
+  if (steps.size() > kMaxNamed) line += to_text(" and ", steps.size() - kMaxNamed, " more");
   return line;
 }
 

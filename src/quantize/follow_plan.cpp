@@ -7,7 +7,7 @@
 namespace qtool {
 
 std::string no_kernel(std::string_view op_type) {
-  return concat("no integer kernel for this ", op_type);
+  return to_text("no integer kernel for this ", op_type);
 }
 
 const std::string& label_of(const StepInfo& step) {

@@ -23,8 +23,8 @@ bool is_known(std::string_view name, const Graph& loaded, const Graph& prepared)
   std::vector<std::string> candidates;
   for (const ValueId id : graph.living_values()) candidates.push_back(graph.value(id).name);
   throw Error(ErrorCode::kMismatch,
-              concat("the table's ", kind, " '", name, "' is not a tensor of the model",
-                     nearest_text(name, candidates)));
+              to_text("the table's ", kind, " '", name, "' is not a tensor of the model",
+                      nearest_text(name, candidates)));
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ BiasShift bias_shift(const Graph& graph, const CalibrationTable& table, BiasCorr
       if (found == measured.end()) return std::vector<double>();
       if (static_cast<std::int64_t>(found->second.size()) != layer.ports.channels) {
         throw Error(ErrorCode::kInvalidArgument,
-                    concat("bias shifts of '", found->first, "': found ", found->second.size(),
-                           ", expected ", layer.ports.channels));
+                    to_text("bias shifts of '", found->first, "': found ", found->second.size(),
+                            ", expected ", layer.ports.channels));
       }
       return found->second;
     };
@@ -50,8 +50,8 @@ void require_form(const StaticOptions& options) {
   const Target& target = find_target(options.target);
   if (target.takes(options.form)) return;
   throw Error(ErrorCode::kUsage,
-              concat("target '", target.name, "' takes models of form ", name_of(target.forms[0]),
-                     " only, found a request for ", name_of(options.form)));
+              to_text("target '", target.name, "' takes models of form ", name_of(target.forms[0]),
+                      " only, found a request for ", name_of(options.form)));
 }
 
 /// Returns `types`, with its choices about weights replaced by those that `given` makes.

@@ -22,7 +22,7 @@ std::string refuse_weights(const Graph& graph, NodeId id) {
       return "it has no constant weights of float32";
     }
     if (!all_finite(weights.values<float>())) {
-      return concat("its weight '", value.name, "' has NaN or infinite values");
+      return to_text("its weight '", value.name, "' has NaN or infinite values");
     }
     if (weights.bytes() < weights.elements() + 4 * ports.channels) {
       return "int8 and scales would take more bytes than in FP32";

@@ -85,24 +85,25 @@ void TableView::require_fitting(const WeightEntry& entry, const WeightPorts& por
   if (static_cast<std::int64_t>(entry.affines.scales.size()) != expected ||
       (per_channel && entry.affines.axis != ports.axis)) {
     throw Error(ErrorCode::kInvalidTable,
-                concat("weight '", entry.tensor, "': found ", entry.affines.scales.size(),
-                       " scales along axis ", entry.affines.axis, ", expected ", expected,
-                       per_channel ? concat(" along axis ", ports.axis) : std::string()));
+                to_text("weight '", entry.tensor, "': found ", entry.affines.scales.size(),
+                        " scales along axis ", entry.affines.axis, ", expected ", expected,
+                        per_channel ? to_text(" along axis ", ports.axis) : std::string()));
   }
   const Scheme scheme = weight_scheme(graph_, node, target_);
   if (entry.bits != scheme.bits) {
-    throw Error(ErrorCode::kInvalidTable, concat("weight '", entry.tensor, "': its scales are for ",
-                                                 entry.bits, " bits, expected ", scheme.bits));
+    throw Error(ErrorCode::kInvalidTable,
+                to_text("weight '", entry.tensor, "': its scales are for ", entry.bits,
+                        " bits, expected ", scheme.bits));
   }
   if (!entry.affines.zero_points.empty() && scheme.symmetry == Symmetry::kSymmetric) {
     throw Error(ErrorCode::kInvalidTable,
-                concat("weight '", entry.tensor,
-                       "': found zero points, expected none for symmetric weights"));
+                to_text("weight '", entry.tensor,
+                        "': found zero points, expected none for symmetric weights"));
   }
   for (const float scale : entry.affines.scales) {
     if (!std::isfinite(scale) || scale < 0.0F) {
-      throw Error(ErrorCode::kInvalidTable, concat("weight '", entry.tensor, "': scale ", scale,
-                                                   " is not a finite number above 0"));
+      throw Error(ErrorCode::kInvalidTable, to_text("weight '", entry.tensor, "': scale ", scale,
+                                                    " is not a finite number above 0"));
     }
   }
 }

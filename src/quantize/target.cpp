@@ -58,7 +58,7 @@ namespace {
 
 int checked_bits(int bits, std::string_view what) {
   if (bits < 2 || bits > 8) {
-    throw Error(ErrorCode::kUsage, concat(what, ": found ", bits, " bits, expected 2 to 8"));
+    throw Error(ErrorCode::kUsage, to_text(what, ": found ", bits, " bits, expected 2 to 8"));
   }
   return bits;
 }
@@ -76,8 +76,8 @@ Target with_choices(Target target, const TypeChoices& choices) {
     const auto& known = target.weight_symmetries;
     if (std::find(known.begin(), known.end(), *choices.weight_symmetry) == known.end()) {
       throw Error(ErrorCode::kUsage,
-                  concat("target '", target.name,
-                         "' takes symmetric weights only, found a request for asymmetric ones"));
+                  to_text("target '", target.name,
+                          "' takes symmetric weights only, found a request for asymmetric ones"));
     }
     target.weights.symmetry = *choices.weight_symmetry;
   }

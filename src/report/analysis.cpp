@@ -69,20 +69,20 @@ std::string layers_text(const AnalyzeResult& result, std::size_t most, std::size
     table.add({printable(layer.node), share(layer.noise), share(layer.weights), share(layer.bias),
                share(layer.activations), layer.corrected > 0.0 ? share(layer.corrected) : ""});
   }
-  std::string text = concat("\n", table.to_string(width));
+  std::string text = to_text("\n", table.to_string(width));
   if (shown < result.layers.size()) {
-    text += concat(result.layers.size() - shown, " more layers with less noise\n");
+    text += to_text(result.layers.size() - shown, " more layers with less noise\n");
   }
   return text;
 }
 
 std::string sqnr_verdict(const AnalyzeResult& result) {
-  std::string text = concat("INT8 against FP32: ", to_fixed(result.sqnr_db, 2), " dB");
+  std::string text = to_text("INT8 against FP32: ", to_fixed(result.sqnr_db, 2), " dB");
   if (result.sqnr_interval_db) {
     const auto [low, high] = *result.sqnr_interval_db;
-    text += concat(" (95 % confidence: ", to_fixed(low, 2), " to ", to_fixed(high, 2), ")");
+    text += to_text(" (95 % confidence: ", to_fixed(low, 2), " to ", to_fixed(high, 2), ")");
   }
-  return concat(text, " on ", result.images, " ", result.noun, "s\n");
+  return to_text(text, " on ", result.images, " ", result.noun, "s\n");
 }
 
 /// The last line of the list of sources: the noise that all sources cause together beyond the sum
@@ -90,9 +90,9 @@ std::string sqnr_verdict(const AnalyzeResult& result) {
 std::string remainder_of(const AnalyzeResult& result) {
   if (!(result.noise > 0.0)) return "";
   const double remainder = result.remainder();
-  return concat("all sources, each alone, ", percent(result.explained, 1), "; remainder ",
-                percent(remainder, 1),
-                remainder < 0.0 ? ": errors that cancel" : ": errors that add up in step", "\n");
+  return to_text("all sources, each alone, ", percent(result.explained, 1), "; remainder ",
+                 percent(remainder, 1),
+                 remainder < 0.0 ? ": errors that cancel" : ": errors that add up in step", "\n");
 }
 
 }  // namespace
@@ -120,17 +120,17 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
          activation ? percent(source.used_share, 0) : ""});
   }
   std::string text;
-  for (const std::string& fault : result.faults()) text += concat(printable(fault), "\n\n");
-  text += concat(sqnr_verdict(result), "\n", table.to_string(width));
+  for (const std::string& fault : result.faults()) text += to_text(printable(fault), "\n\n");
+  text += to_text(sqnr_verdict(result), "\n", table.to_string(width));
   if (shown < result.sources.size()) {
-    text += concat(result.sources.size() - shown, " more with less noise\n");
+    text += to_text(result.sources.size() - shown, " more with less noise\n");
   }
-  text += concat(remainder_of(result), layers_text(result, std::min(shown, kMaxLayers), width));
+  text += to_text(remainder_of(result), layers_text(result, std::min(shown, kMaxLayers), width));
   if (!result.not_compared.empty()) {
     text +=
-        concat(result.not_compared.size(),
-               " constants of the INT8 model have no counterpart in the FP32 model, the first: '",
-               printable(result.not_compared.front()), "'\n");
+        to_text(result.not_compared.size(),
+                " constants of the INT8 model have no counterpart in the FP32 model, the first: '",
+                printable(result.not_compared.front()), "'\n");
   }
   return text;
 }

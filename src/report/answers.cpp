@@ -15,8 +15,8 @@ constexpr std::size_t kMaxAnswerRows = 20;
 
 std::string corners(const Box& box) {
   const auto whole = [](float x) { return to_fixed(static_cast<double>(x), 0); };
-  return concat(whole(box.left), ",", whole(box.top), " ", whole(box.right), ",",
-                whole(box.bottom));
+  return to_text(whole(box.left), ",", whole(box.top), " ", whole(box.right), ",",
+                 whole(box.bottom));
 }
 
 std::string box_agreement_text(const BoxAgreement& agreement, std::size_t width) {
@@ -29,21 +29,21 @@ std::string box_agreement_text(const BoxAgreement& agreement, std::size_t width)
                    {"added", Kind::kNumber, 2},
                    {"mAP", Kind::kNumber, 6}});
   for (const BoxMatch& match : agreement.matches) {
-    table.add({concat("  ", match.score), to_fixed(match.iou, 1), to_text(match.fp32),
+    table.add({to_text("  ", match.score), to_fixed(match.iou, 1), to_text(match.fp32),
                to_text(match.int8), to_text(match.kept), percent_of(match.kept, match.fp32, 1),
                to_text(match.added()),
                match.mean_average_precision ? to_fixed(*match.mean_average_precision, 3) : "-"});
   }
-  return concat("boxes by detector '", printable(agreement.detector), "', NMS at IoU ",
-                agreement.nms_iou, ":\n", table.to_string(width));
+  return to_text("boxes by detector '", printable(agreement.detector), "', NMS at IoU ",
+                 agreement.nms_iou, ":\n", table.to_string(width));
 }
 
 std::string mask_agreement_text(const MaskAgreement& agreement) {
   const std::optional<double> iou = agreement.mean_iou();
-  return concat("pixels: ", percent_of(agreement.equal, agreement.pixels),
-                " of the same class, mean IoU ", iou ? to_fixed(*iou, 4) : std::string("-"),
-                " over ", agreement.classes.size(),
-                agreement.classes.size() == 1 ? " class\n" : " classes\n");
+  return to_text("pixels: ", percent_of(agreement.equal, agreement.pixels),
+                 " of the same class, mean IoU ", iou ? to_fixed(*iou, 4) : std::string("-"),
+                 " over ", agreement.classes.size(),
+                 agreement.classes.size() == 1 ? " class\n" : " classes\n");
 }
 
 std::string text_of_boxes(const InferResult& result, std::span<const std::string> class_names,
@@ -77,18 +77,18 @@ std::string text_of_boxes(const InferResult& result, std::span<const std::string
   }
   std::string text = pairs.empty() ? std::string("no box\n") : table.to_string(width);
   if (pairs.size() > kMaxAnswerRows)
-    text += concat("and ", pairs.size() - kMaxAnswerRows, " more\n");
+    text += to_text("and ", pairs.size() - kMaxAnswerRows, " more\n");
   return text;
 }
 
 std::string line_of(const char* model, const Mask& mask, std::span<const std::string> class_names) {
   const std::vector<std::pair<std::int32_t, std::int64_t>> order = pixels_by_class(mask);
-  std::string text = concat(model, " pixels:");
+  std::string text = to_text(model, " pixels:");
   for (std::size_t i = 0; i < order.size() && i < kMaxAnswerRows; ++i) {
     const auto& [label, count] = order[i];
-    text += concat(i == 0 ? " " : ", ",
-                   label < 0 ? "no number" : printable(class_name(label, class_names)), " ",
-                   percent_of(count, std::ssize(mask.labels)));
+    text += to_text(i == 0 ? " " : ", ",
+                    label < 0 ? "no number" : printable(class_name(label, class_names)), " ",
+                    percent_of(count, std::ssize(mask.labels)));
   }
   return text + "\n";
 }
@@ -97,7 +97,7 @@ std::string line_of(const char* model, const Mask& mask, std::span<const std::st
 
 std::string class_name(std::int64_t index, std::span<const std::string> class_names) {
   const auto i = static_cast<std::size_t>(index);
-  return i < class_names.size() ? class_names[i] : concat("class ", index);
+  return i < class_names.size() ? class_names[i] : to_text("class ", index);
 }
 
 std::vector<std::pair<std::int32_t, std::int64_t>> pixels_by_class(const Mask& mask) {
@@ -115,8 +115,8 @@ std::string text_of(const AnswerAgreement& agreement, std::size_t width) {
   if (agreement.mask) text += mask_agreement_text(*agreement.mask);
   const auto line = [&](const char* what, const std::optional<EqualAnswers>& answers) {
     if (!answers) return;
-    text += concat(what, ": ", answers->equal, " of ", answers->all, " equal (",
-                   percent_of(answers->equal, answers->all), ")\n");
+    text += to_text(what, ": ", answers->equal, " of ", answers->all, " equal (",
+                    percent_of(answers->equal, answers->all), ")\n");
   };
   line("decisions", agreement.decisions);
   line("texts", agreement.texts);

@@ -22,17 +22,17 @@ std::string in_quotes(std::string_view text) {
 }  // namespace
 
 std::string csv_text(std::string_view text) {
-  return in_quotes(concat(looks_like_a_formula(text) ? "'" : "", text));
+  return in_quotes(to_text(looks_like_a_formula(text) ? "'" : "", text));
 }
 
 std::string csv_path(const std::filesystem::path& path) {
   const std::string text = path.string();
-  return in_quotes(concat(looks_like_a_formula(text) ? "./" : "", text));
+  return in_quotes(to_text(looks_like_a_formula(text) ? "./" : "", text));
 }
 
 std::string csv_record(std::span<const std::string> fields) {
   std::string record;
-  for (std::size_t i = 0; i < fields.size(); ++i) record += concat(i == 0 ? "" : ",", fields[i]);
+  for (std::size_t i = 0; i < fields.size(); ++i) record += to_text(i == 0 ? "" : ",", fields[i]);
   return record + "\r\n";
 }
 

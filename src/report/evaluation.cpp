@@ -27,16 +27,16 @@ constexpr std::size_t kMaxBadImages = 10;
 std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total) {
   if (total == 0) return "-";
   const double points = 100.0 * static_cast<double>(int8 - fp32) / static_cast<double>(total);
-  return concat(points > 0.0 ? "+" : "", to_fixed(points, 2));
+  return to_text(points > 0.0 ? "+" : "", to_fixed(points, 2));
 }
 
 std::string bad_image_lines(const std::vector<BadImage>& bad) {
   if (bad.empty()) return {};
-  std::string text = concat("left out ", bad.size(), bad.size() == 1 ? " image:\n" : " images:\n");
+  std::string text = to_text("left out ", bad.size(), bad.size() == 1 ? " image:\n" : " images:\n");
   for (std::size_t i = 0; i < bad.size() && i < kMaxBadImages; ++i) {
-    text += concat("  ", printable(bad[i].reason), "\n");
+    text += to_text("  ", printable(bad[i].reason), "\n");
   }
-  if (bad.size() > kMaxBadImages) text += concat("  and ", bad.size() - kMaxBadImages, " more\n");
+  if (bad.size() > kMaxBadImages) text += to_text("  and ", bad.size() - kMaxBadImages, " more\n");
   return text;
 }
 
@@ -45,7 +45,7 @@ std::string bad_image_lines(const std::vector<BadImage>& bad) {
 std::string text_of(const EvalResult& result, std::size_t width) {
   const bool has_int8 = result.int8.has_value();
   const ModelScore int8 = result.int8.value_or(ModelScore{});
-  std::vector<TextTable::Column> columns{{concat(result.images, " ", result.noun, "s")},
+  std::vector<TextTable::Column> columns{{to_text(result.images, " ", result.noun, "s")},
                                          {"FP32", Kind::kNumber, 2}};
   add_int8_columns(columns, {{"INT8", Kind::kNumber, 3}, {"change", Kind::kNumber, 1}}, has_int8);
   TextTable table(columns);
@@ -66,24 +66,24 @@ std::string text_of(const EvalResult& result, std::size_t width) {
   }
   const double fp32_rate = result.images_per_second(result.fp32);
   const double int8_rate = result.images_per_second(int8);
-  std::vector<std::string> speed{concat(result.noun, "s/s"), to_fixed(fp32_rate, 1)};
+  std::vector<std::string> speed{to_text(result.noun, "s/s"), to_fixed(fp32_rate, 1)};
   add_int8_columns(speed, {to_fixed(int8_rate, 1), ratio(int8_rate, fp32_rate)}, has_int8);
   table.add(speed);
 
   std::string text = table.to_string(width);
   if (result.labelled < result.images && result.classes > 0 && result.noun == "image") {
-    text += concat(result.images - result.labelled, " images have no known class\n");
+    text += to_text(result.images - result.labelled, " images have no known class\n");
   }
   if (has_int8 && result.classes > 0) {
-    text += concat("agreement: ", percent_of(result.agreement, result.images),
-                   " (same top-1 class for ", result.agreement, " of ", result.images, " ",
-                   result.noun, "s)\n");
+    text += to_text("agreement: ", percent_of(result.agreement, result.images),
+                    " (same top-1 class for ", result.agreement, " of ", result.images, " ",
+                    result.noun, "s)\n");
   }
   text += text_of_classes(result, width);
   text += requantization_line(result.requantization);
   text += text_of(result.answers, width);
-  return concat(text, output_lines(result.outputs, result.images, result.noun),
-                bad_image_lines(result.bad));
+  return to_text(text, output_lines(result.outputs, result.images, result.noun),
+                 bad_image_lines(result.bad));
 }
 
 std::string json_of(const EvalResult& result, const std::optional<SourcedPreprocess>& preprocess) {

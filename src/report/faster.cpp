@@ -14,8 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string interval(const MedianInterval& time) {
-  return concat(milliseconds(time.median), " ms (", milliseconds(time.low), " to ",
-                milliseconds(time.high), ")");
+  return to_text(milliseconds(time.median), " ms (", milliseconds(time.low), " to ",
+                 milliseconds(time.high), ")");
 }
 
 Json interval_json(const MedianInterval& time) {
@@ -30,22 +30,22 @@ std::string text_of(const FasterResult& result) {
     text += "FP32 is faster than every mix with integers that was tried; nothing is on integers\n";
   } else if (result.exclude.empty()) {
     text +=
-        concat("nothing is measurably faster in FP32 (", result.tried, " sets of layers tried)\n");
+        to_text("nothing is measurably faster in FP32 (", result.tried, " sets of layers tried)\n");
   } else {
-    text += concat(result.exclude.size(), " of the nodes stay in FP32, which is faster:");
-    for (const std::string& node : result.exclude) text += concat(" '", printable(node), "'");
+    text += to_text(result.exclude.size(), " of the nodes stay in FP32, which is faster:");
+    for (const std::string& node : result.exclude) text += to_text(" '", printable(node), "'");
     text += "\n";
   }
-  text += concat("  all that can be on integers ", milliseconds(result.int8_seconds), " ms, FP32 ",
-                 milliseconds(result.fp32_seconds), " ms");
+  text += to_text("  all that can be on integers ", milliseconds(result.int8_seconds), " ms, FP32 ",
+                  milliseconds(result.fp32_seconds), " ms");
   if (!result.exclude.empty() && !result.fp32_alone) {
-    text += concat(", the mix ", milliseconds(result.mixed_seconds), " ms\n  mix minus integers ",
-                   interval(result.gained), ", ",
-                   percent(result.gained.median / result.int8_seconds, 1));
+    text += to_text(", the mix ", milliseconds(result.mixed_seconds), " ms\n  mix minus integers ",
+                    interval(result.gained), ", ",
+                    percent(result.gained.median / result.int8_seconds, 1));
   }
-  return concat(text, "; mix or integers minus FP32 ", interval(result.over_fp32),
-                "\n  medians of ", result.repeat, " runs in turn on ", result.threads,
-                result.threads == 1 ? " thread" : " threads", ", with intervals of 95 %\n");
+  return to_text(text, "; mix or integers minus FP32 ", interval(result.over_fp32),
+                 "\n  medians of ", result.repeat, " runs in turn on ", result.threads,
+                 result.threads == 1 ? " thread" : " threads", ", with intervals of 95 %\n");
 }
 
 std::string json_of(const FasterResult& result) {

@@ -17,12 +17,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string samples_text(std::int64_t count, const EvalResult& compared) {
-  return concat(count, " ", compared.noun, count == 1 ? "" : "s");
+  return to_text(count, " ", compared.noun, count == 1 ? "" : "s");
 }
 
 std::string lines_of(const std::vector<CommandWords>& commands) {
   std::string text;
-  for (const CommandWords& words : commands) text += concat("    ", shell_line(words), "\n");
+  for (const CommandWords& words : commands) text += to_text("    ", shell_line(words), "\n");
   return text;
 }
 
@@ -63,15 +63,15 @@ std::string text_of(const FirstModel& made, const Advice& advice,
                     const std::vector<CommandWords>& next, std::size_t width) {
   const EvalResult& compared = made.compared;
   std::string text = size_line(made.quantized);
-  text += concat(made.quantized.coverage_line, "\n");
+  text += to_text(made.quantized.coverage_line, "\n");
   if (made.quantized.verified) text += text_of(*made.quantized.verified);
-  text += concat("calibrated on ", samples_text(made.calibrated_on, compared), ", compared on ",
-                 made.held_out ? concat(compared.images, " others")
-                               : std::string("the same: there are too few to hold some out"),
-                 "\n\n", text_of(compared, width), "\nfiles:");
-  for (const std::string& file : made.files) text += concat(" ", printable(file));
-  text += concat("\nthe same in steps:\n", lines_of(made.commands));
-  return concat(text, "next: ", advice.why, ". ", sentence_of(advice.step), "\n", lines_of(next));
+  text += to_text("calibrated on ", samples_text(made.calibrated_on, compared), ", compared on ",
+                  made.held_out ? to_text(compared.images, " others")
+                                : std::string("the same: there are too few to hold some out"),
+                  "\n\n", text_of(compared, width), "\nfiles:");
+  for (const std::string& file : made.files) text += to_text(" ", printable(file));
+  text += to_text("\nthe same in steps:\n", lines_of(made.commands));
+  return to_text(text, "next: ", advice.why, ". ", sentence_of(advice.step), "\n", lines_of(next));
 }
 
 std::string json_of(const FirstModel& made, const Advice& advice,

@@ -63,14 +63,14 @@ std::string text_of(const InferResult& result, std::span<const std::string> clas
   text += text_of_answers(result, class_names, width);
   text += requantization_line(result.requantization);
   text += output_lines(result.outputs, 1, "sample");
-  text += concat("latency (median of ", result.repeat, ", ", result.threads,
-                 result.threads == 1 ? " thread" : " threads", "): FP32 ",
-                 milliseconds(result.fp32.seconds), " ms");
+  text += to_text("latency (median of ", result.repeat, ", ", result.threads,
+                  result.threads == 1 ? " thread" : " threads", "): FP32 ",
+                  milliseconds(result.fp32.seconds), " ms");
   if (has_int8) {
-    text += concat(", INT8 ", milliseconds(result.int8->seconds), " ms (",
-                   ratio(result.fp32.seconds, result.int8->seconds), ")");
+    text += to_text(", INT8 ", milliseconds(result.int8->seconds), " ms (",
+                    ratio(result.fp32.seconds, result.int8->seconds), ")");
   }
-  text += concat("\n", unsteady_line("FP32", result.fp32.seconds, result.fp32.fastest_seconds));
+  text += to_text("\n", unsteady_line("FP32", result.fp32.seconds, result.fp32.fastest_seconds));
   if (has_int8) {
     text += unsteady_line("INT8", result.int8->seconds, result.int8->fastest_seconds);
   }

@@ -24,7 +24,7 @@ void add_int8_columns(std::vector<Cell>& row, const std::vector<std::type_identi
 /// The line that names the path of requantization; empty for the default path.
 inline std::string requantization_line(Requantization path) {
   if (path == Requantization::kFloat) return {};
-  return concat("requantization: ", name_of(path), ", integers only\n");
+  return to_text("requantization: ", name_of(path), ", integers only\n");
 }
 
 /// One line for each output of the two models; `noun`: the word for a sample.
@@ -34,19 +34,19 @@ inline std::string output_lines(const std::vector<OutputError>& outputs, std::in
   for (const OutputError& output : outputs) {
     if (std::isnan(output.sqnr_db)) {
       text +=
-          concat("output '", printable(output.name), "': no ", noun, " that both models answer\n");
+          to_text("output '", printable(output.name), "': no ", noun, " that both models answer\n");
       continue;
     }
     text +=
-        concat("output '", printable(output.name), "': SQNR ", to_fixed(output.sqnr_db, 2), " dB");
+        to_text("output '", printable(output.name), "': SQNR ", to_fixed(output.sqnr_db, 2), " dB");
     if (images > 1) {
-      text += concat(" (mean of the ", noun, "s; pooled ", to_fixed(output.pooled_sqnr_db, 2),
-                     ", lowest ", to_fixed(output.lowest_sqnr_db, 2), " in '",
-                     printable(output.lowest_sqnr_image.string()), "')");
+      text += to_text(" (mean of the ", noun, "s; pooled ", to_fixed(output.pooled_sqnr_db, 2),
+                      ", lowest ", to_fixed(output.lowest_sqnr_db, 2), " in '",
+                      printable(output.lowest_sqnr_image.string()), "')");
     }
-    if (output.psnr_db) text += concat(", PSNR ", to_fixed(*output.psnr_db, 2), " dB");
-    text += concat(", cosine ", to_fixed(output.cosine, 6), ", largest error ",
-                   to_fixed(output.max_abs_error, 5), "\n");
+    if (output.psnr_db) text += to_text(", PSNR ", to_fixed(*output.psnr_db, 2), " dB");
+    text += to_text(", cosine ", to_fixed(output.cosine, 6), ", largest error ",
+                    to_fixed(output.max_abs_error, 5), "\n");
   }
   return text;
 }

@@ -17,18 +17,18 @@ std::string milliseconds(double seconds, int decimals) {
 
 std::string slower_by(const MedianInterval& slower) {
   const auto text = [](double seconds) { return to_signed_fixed(seconds * kMilliseconds, 2); };
-  return concat(text(slower.median), " ms (", text(slower.low), " to ", text(slower.high), ")");
+  return to_text(text(slower.median), " ms (", text(slower.low), " to ", text(slower.high), ")");
 }
 
 std::string ratio(double slow, double fast) {
-  return fast > 0.0 ? concat(to_fixed(slow / fast, 2), "x") : std::string("-");
+  return fast > 0.0 ? to_text(to_fixed(slow / fast, 2), "x") : std::string("-");
 }
 
 std::string unsteady_line(const char* name, double median_seconds, double fastest_seconds) {
   if (!is_unsteady(median_seconds, fastest_seconds)) return {};
-  return concat(name, ": the median is ", ratio(median_seconds, fastest_seconds),
-                " the fastest run (", milliseconds(fastest_seconds),
-                " ms); other work on this machine disturbs the measurement\n");
+  return to_text(name, ": the median is ", ratio(median_seconds, fastest_seconds),
+                 " the fastest run (", milliseconds(fastest_seconds),
+                 " ms); other work on this machine disturbs the measurement\n");
 }
 
 }  // namespace qtool

@@ -32,9 +32,10 @@ PortSummary describe_port(const Value& value) {
   port.type = value.dtype ? std::string(name_of(*value.dtype)) : std::string("?");
   std::string extents;
   if (value.shape) {
-    for (const Dim& dim : *value.shape) extents += concat(extents.empty() ? "" : ", ", extent(dim));
+    for (const Dim& dim : *value.shape)
+      extents += to_text(extents.empty() ? "" : ", ", extent(dim));
   }
-  port.shape = value.shape ? concat("[", extents, "]") : std::string("?");
+  port.shape = value.shape ? to_text("[", extents, "]") : std::string("?");
   return port;
 }
 
@@ -47,7 +48,7 @@ std::string text_of_float_nodes(const QuantizeReport& report) {
   std::vector<std::pair<std::int64_t, std::string>> lines;
   for (const auto& [what, count] : counts) {
     lines.emplace_back(
-        count, concat("  FP32: ", count, " ", printable(what.first), " (", what.second, ")\n"));
+        count, to_text("  FP32: ", count, " ", printable(what.first), " (", what.second, ")\n"));
   }
   std::ranges::stable_sort(lines, std::ranges::greater(),
                            &std::pair<std::int64_t, std::string>::first);
@@ -62,11 +63,11 @@ std::string text_of_names(const std::vector<NodeNames>& names, std::size_t width
   for (const NodeNames& row : names) {
     std::string outputs;
     for (const std::string& output : row.outputs) {
-      outputs += concat(outputs.empty() ? "" : ", ", printable(output));
+      outputs += to_text(outputs.empty() ? "" : ", ", printable(output));
     }
-    table.add({concat("  ", printable(row.node)), printable(row.op_type), outputs});
+    table.add({to_text("  ", printable(row.node)), printable(row.op_type), outputs});
   }
-  return concat("names:\n", table.to_string(width));
+  return to_text("names:\n", table.to_string(width));
 }
 
 Json json_of_ports(const std::vector<PortSummary>& ports) {
@@ -111,7 +112,7 @@ ModelSummary summarize(const Graph& graph) {
   ModelSummary summary;
   summary.producer = graph.info.producer_name;
   if (!graph.info.producer_version.empty()) {
-    summary.producer += concat(" ", graph.info.producer_version);
+    summary.producer += to_text(" ", graph.info.producer_version);
   }
   const auto opset = graph.info.opsets.find("");
   if (opset != graph.info.opsets.end()) summary.opset = opset->second;
@@ -126,7 +127,7 @@ ModelSummary summarize(const Graph& graph) {
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     const std::string name =
-        node.domain.empty() ? node.op_type : concat(node.domain, ".", node.op_type);
+        node.domain.empty() ? node.op_type : to_text(node.domain, ".", node.op_type);
     OperatorCount& count = counts[name];
     count.op_type = name;
     ++count.nodes;
@@ -180,39 +181,39 @@ std::vector<NodeNames> names_of(const Graph& graph) {
 std::string text_of(const ModelSummary& model, const std::optional<RunSummary>& run,
                     std::size_t width) {
   std::string text;
-  if (!model.producer.empty()) text += concat("producer: ", model.producer, "\n");
-  text += concat("opset: ", model.opset, "\n");
+  if (!model.producer.empty()) text += to_text("producer: ", model.producer, "\n");
+  text += to_text("opset: ", model.opset, "\n");
   const auto add_ports = [&text](const char* kind, const std::vector<PortSummary>& ports) {
     for (const PortSummary& port : ports) {
-      text += concat(kind, ": '", printable(port.name), "' ", port.type, " ", port.shape, "\n");
+      text += to_text(kind, ": '", printable(port.name), "' ", port.type, " ", port.shape, "\n");
     }
   };
   add_ports("input", model.inputs);
   add_ports("output", model.outputs);
-  text += concat("parameters: ", model.parameters, " (",
-                 to_fixed(static_cast<double>(model.parameter_bytes) / (1 << 20), 2), " MiB)\n");
-  for (const auto& [key, value] : model.metadata) text += concat(key, ": ", value, "\n");
-  text += concat("nodes: ", model.nodes, "\n");
+  text += to_text("parameters: ", model.parameters, " (",
+                  to_fixed(static_cast<double>(model.parameter_bytes) / (1 << 20), 2), " MiB)\n");
+  for (const auto& [key, value] : model.metadata) text += to_text(key, ": ", value, "\n");
+  text += to_text("nodes: ", model.nodes, "\n");
   TextTable table({{"  operator"}, {"nodes", Kind::kNumber, 1}, {"", Kind::kText}});
   for (const OperatorCount& row : model.operators) {
     table.add(
-        {concat("  ", row.op_type), to_text(row.nodes), row.supported ? "" : "not supported"});
+        {to_text("  ", row.op_type), to_text(row.nodes), row.supported ? "" : "not supported"});
   }
   text += table.to_string(width) + text_of_names(model.names, width);
   if (!run) return text;
   const PlanSummary& plan = run->plan;
-  text += concat("MACs: ", plan.macs);
+  text += to_text("MACs: ", plan.macs);
   if (plan.integer_macs > 0) {
-    text += concat(", ", percent_of(plan.integer_macs, plan.macs, 1), " of them on integers");
+    text += to_text(", ", percent_of(plan.integer_macs, plan.macs, 1), " of them on integers");
   }
-  text += concat("\nsteps: ", plan.steps, " after fusion, ", plan.integer_steps,
-                 " on integers; activations in ",
-                 to_fixed(static_cast<double>(plan.arena_bytes) / (1 << 20), 2), " MiB\n");
+  text += to_text("\nsteps: ", plan.steps, " after fusion, ", plan.integer_steps,
+                  " on integers; activations in ",
+                  to_fixed(static_cast<double>(plan.arena_bytes) / (1 << 20), 2), " MiB\n");
   if (run->outlook) {
     const QuantizeReport& report = run->outlook->report;
     text +=
-        concat("quantized for ", report.target, ": ", coverage_line(run->outlook->coverage, report),
-               "\n", text_of_float_nodes(report));
+        to_text("quantized for ", report.target, ": ",
+                coverage_line(run->outlook->coverage, report), "\n", text_of_float_nodes(report));
   }
   return text;
 }

@@ -7,13 +7,13 @@
 namespace qtool {
 
 std::string text_of(const SourcedPreprocess& sourced) {
-  std::string text = concat("preprocessing ", sourced.source, ":");
+  std::string text = to_text("preprocessing ", sourced.source, ":");
   for (const PreprocessField field : preprocess_fields()) {
-    text += concat(field == PreprocessField::kResize ? " " : ", ", name_of(field), " ",
-                   text_of(sourced.preprocess, field));
+    text += to_text(field == PreprocessField::kResize ? " " : ", ", name_of(field), " ",
+                    text_of(sourced.preprocess, field));
     const auto change =
         std::ranges::find(sourced.changes, field, &SourcedPreprocess::Change::field);
-    if (change != sourced.changes.end()) text += concat(" (by ", change->by, ")");
+    if (change != sourced.changes.end()) text += to_text(" (by ", change->by, ")");
   }
   return text;
 }

@@ -76,22 +76,22 @@ std::optional<Rate> rate_of(const StepTime& time, const MachinePeak& peak) {
 std::string rate_text(const StepTime& time, const MachinePeak& peak) {
   const std::optional<Rate> rate = rate_of(time, peak);
   if (!rate || !rate->peak_share) return {};
-  return concat(to_fixed(rate->per_second / kGiga, 1), " ", rate->unit, ", ",
-                percent(*rate->peak_share, 0));
+  return to_text(to_fixed(rate->per_second / kGiga, 1), " ", rate->unit, ", ",
+                 percent(*rate->peak_share, 0));
 }
 
 std::string interval_text(const StepTime& time) {
-  return concat(milliseconds(time.low_seconds), "-", milliseconds(time.high_seconds));
+  return to_text(milliseconds(time.low_seconds), "-", milliseconds(time.high_seconds));
 }
 
 std::string peak_line(const ProfileResult& result) {
   const MachinePeak& peak = result.peak;
   if (peak.fp32_macs_per_second <= 0.0) return {};
-  return concat("peak of this machine on ", result.threads,
-                result.threads == 1 ? " thread" : " threads", ", measured: FP32 ",
-                to_fixed(peak.fp32_macs_per_second / kGiga, 1), " GMAC/s, INT8 ",
-                to_fixed(peak.int8_macs_per_second / kGiga, 1), " GMAC/s, copying ",
-                to_fixed(peak.copied_bytes_per_second / kGiga, 1), " GB/s\n");
+  return to_text("peak of this machine on ", result.threads,
+                 result.threads == 1 ? " thread" : " threads", ", measured: FP32 ",
+                 to_fixed(peak.fp32_macs_per_second / kGiga, 1), " GMAC/s, INT8 ",
+                 to_fixed(peak.int8_macs_per_second / kGiga, 1), " GMAC/s, copying ",
+                 to_fixed(peak.copied_bytes_per_second / kGiga, 1), " GB/s\n");
 }
 
 double total_seconds(const PlanProfile& profile) {
@@ -117,24 +117,24 @@ std::string crossing_lines(const char* name, const PlanProfile& profile) {
   const double sum = crossing_seconds(profile);
   const double total = total_seconds(profile);
   std::string text =
-      concat(name, ": ", order.size(), order.size() == 1 ? " step converts" : " steps convert",
-             " between FP32 and integers, ", milliseconds(sum), " ms in all, ",
-             percent(total > 0.0 ? sum / total : 0.0, 1), " of its steps\n");
+      to_text(name, ": ", order.size(), order.size() == 1 ? " step converts" : " steps convert",
+              " between FP32 and integers, ", milliseconds(sum), " ms in all, ",
+              percent(total > 0.0 ? sum / total : 0.0, 1), " of its steps\n");
   for (std::size_t i = 0; i < order.size() && i < kMaxCrossings; ++i) {
     const StepTime& time = profile.steps.at(order[i]->step);
     const bool leaves = time.step.op_type == "DequantizeLinear";
-    text += concat("  ", milliseconds(time.seconds), " ms (", milliseconds(time.low_seconds),
-                   " to ", milliseconds(time.high_seconds), ") to ", leaves ? "FP32" : "integers");
-    if (!order[i]->from.empty()) text += concat(", from '", printable(order[i]->from), "'");
+    text += to_text("  ", milliseconds(time.seconds), " ms (", milliseconds(time.low_seconds),
+                    " to ", milliseconds(time.high_seconds), ") to ", leaves ? "FP32" : "integers");
+    if (!order[i]->from.empty()) text += to_text(", from '", printable(order[i]->from), "'");
     const std::vector<std::string>& to = order[i]->to;
     for (std::size_t r = 0; r < to.size() && r < kMaxReaders; ++r) {
-      text += concat(r == 0 ? " for '" : ", '", printable(to[r]), "'");
+      text += to_text(r == 0 ? " for '" : ", '", printable(to[r]), "'");
     }
-    if (to.size() > kMaxReaders) text += concat(" and ", to.size() - kMaxReaders, " more");
+    if (to.size() > kMaxReaders) text += to_text(" and ", to.size() - kMaxReaders, " more");
     text += "\n";
   }
   if (order.size() > kMaxCrossings) {
-    text += concat("  and ", order.size() - kMaxCrossings, " faster ones\n");
+    text += to_text("  and ", order.size() - kMaxCrossings, " faster ones\n");
   }
   return text;
 }
@@ -215,21 +215,22 @@ std::string text_of(const ProfileResult& result, std::size_t width) {
   std::string text = table.to_string(width);
   const auto batch = static_cast<double>(result.batch);
   const auto total = [&](const char* name, const PlanProfile& plan) {
-    return concat(name, ": ", milliseconds(plan.median_seconds),
-                  " ms (95 %: ", milliseconds(plan.low_seconds), " to ",
-                  milliseconds(plan.high_seconds), "; fastest ", milliseconds(plan.fastest_seconds),
-                  "), ", to_fixed(batch / plan.median_seconds, 1), " images/s\n",
-                  unsteady_line(name, plan.median_seconds, plan.fastest_seconds));
+    return to_text(name, ": ", milliseconds(plan.median_seconds),
+                   " ms (95 %: ", milliseconds(plan.low_seconds), " to ",
+                   milliseconds(plan.high_seconds), "; fastest ",
+                   milliseconds(plan.fastest_seconds), "), ",
+                   to_fixed(batch / plan.median_seconds, 1), " images/s\n",
+                   unsteady_line(name, plan.median_seconds, plan.fastest_seconds));
   };
   text += crossing_lines("FP32", result.fp32);
   if (has_int8) text += crossing_lines("INT8", *result.int8);
-  text += concat(peak_line(result), "median of ", result.repeat, " runs, batch ", result.batch,
-                 ", ", result.threads, result.threads == 1 ? " thread\n" : " threads\n");
+  text += to_text(peak_line(result), "median of ", result.repeat, " runs, batch ", result.batch,
+                  ", ", result.threads, result.threads == 1 ? " thread\n" : " threads\n");
   text += total("FP32", result.fp32);
   if (has_int8) {
     text += total("INT8", *result.int8);
     text +=
-        concat("speed-up: ", ratio(result.fp32.median_seconds, result.int8->median_seconds), "\n");
+        to_text("speed-up: ", ratio(result.fp32.median_seconds, result.int8->median_seconds), "\n");
   }
   return text;
 }

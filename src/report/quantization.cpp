@@ -67,14 +67,14 @@ std::string text_of(const CalibrationTable& table, std::string_view output, std:
                   {"", Kind::kText, 6}});
   for (const ActivationEntry& entry : table.activations) {
     text.add({entry.tensor, to_fixed(entry.observed.min, 4), to_fixed(entry.observed.max, 4),
-              concat("[", to_fixed(entry.range.min, 4), ", ", to_fixed(entry.range.max, 4), "]"),
+              to_text("[", to_fixed(entry.range.min, 4), ", ", to_fixed(entry.range.max, 4), "]"),
               to_text(entry.affine.scale), to_text(std::int64_t{entry.affine.zero_point}),
               entry.sqnr_db ? to_fixed(*entry.sqnr_db, 1) : "-",
               std::string(name_of(entry.degenerate))});
   }
-  return concat(text.to_string(width), "\n", table.activations.size(), " activations and ",
-                table.weights.size(), " weights by '", table.method, "' from ", table.image_count,
-                table.preprocess ? " images" : " samples", " -> ", output, "\n");
+  return to_text(text.to_string(width), "\n", table.activations.size(), " activations and ",
+                 table.weights.size(), " weights by '", table.method, "' from ", table.image_count,
+                 table.preprocess ? " images" : " samples", " -> ", output, "\n");
 }
 
 std::string json_of(const CalibrationTable& table, std::string_view output,
@@ -103,23 +103,23 @@ std::string size_line(const QuantizationSummary& s) {
   const double size = s.fp32_bytes == 0
                           ? 0.0
                           : static_cast<double>(s.int8_bytes) / static_cast<double>(s.fp32_bytes);
-  return concat(s.output, ": ", s.int8_bytes, " bytes, ", percent(size, 1), " of FP32\n");
+  return to_text(s.output, ": ", s.int8_bytes, " bytes, ", percent(size, 1), " of FP32\n");
 }
 
 std::string text_of(const Verification& verified) {
-  std::string text =
-      concat("verified on ", verified.samples, " ", verified.noun, verified.samples == 1 ? "" : "s",
-             ", expected ", to_text(verified.min_sqnr_db), " dB or more:\n");
+  std::string text = to_text("verified on ", verified.samples, " ", verified.noun,
+                             verified.samples == 1 ? "" : "s", ", expected ",
+                             to_text(verified.min_sqnr_db), " dB or more:\n");
   for (const OutputError& output : verified.outputs) {
-    text += concat("  '", printable(output.name), "': ");
+    text += to_text("  '", printable(output.name), "': ");
     if (!Verification::judges(output)) {
-      text += concat("integers, not judged, at most ", to_text(output.max_abs_error), " apart\n");
+      text += to_text("integers, not judged, at most ", to_text(output.max_abs_error), " apart\n");
     } else if (std::isnan(output.sqnr_db)) {
       text += "not compared\n";
     } else {
       text +=
-          concat(to_fixed(output.sqnr_db, 2), " dB, lowest ", to_fixed(output.lowest_sqnr_db, 2),
-                 " in '", printable(output.lowest_sqnr_image.string()), "'\n");
+          to_text(to_fixed(output.sqnr_db, 2), " dB, lowest ", to_fixed(output.lowest_sqnr_db, 2),
+                  " in '", printable(output.lowest_sqnr_image.string()), "'\n");
     }
   }
   return text;
@@ -129,43 +129,44 @@ std::string text_of(const QuantizationSummary& s) {
   std::string text = size_line(s);
   for (const RewriteReport& rewrite : s.report.rewrites) {
     if (rewrite.tensors == 0) continue;
-    text += concat("rewritten by ", rewrite.rewrite, ": ", rewrite.tensors, " tensors\n");
+    text += to_text("rewritten by ", rewrite.rewrite, ": ", rewrite.tensors, " tensors\n");
   }
   if (s.report.residuals > 0) {
-    text += concat("note: convolutions that add a shortcut before they round: ", s.report.residuals,
-                   "; ONNX Runtime runs these in FP32\n");
+    text +=
+        to_text("note: convolutions that add a shortcut before they round: ", s.report.residuals,
+                "; ONNX Runtime runs these in FP32\n");
   }
   if (s.report.qoperators > 0) {
-    text += concat("note: nodes that take and give integers (--format qoperator): ",
-                   s.report.qoperators, "\n");
+    text += to_text("note: nodes that take and give integers (--format qoperator): ",
+                    s.report.qoperators, "\n");
   }
   if (s.report.functions > 0) {
-    text += concat("note: functions of one element that run as tables: ", s.report.functions,
-                   "; ONNX Runtime runs these in FP32\n");
+    text += to_text("note: functions of one element that run as tables: ", s.report.functions,
+                    "; ONNX Runtime runs these in FP32\n");
   }
   if (!s.report.wide.empty()) {
-    text += concat("note: tensors that keep 16 bits: ", s.report.wide.size(),
-                   "; ONNX Runtime runs the layers that read these in FP32\n");
+    text += to_text("note: tensors that keep 16 bits: ", s.report.wide.size(),
+                    "; ONNX Runtime runs the layers that read these in FP32\n");
   }
   for (const UnequalConcat& concat_node : s.report.unequal_concats) {
-    text += concat("note: the operands of '", concat_node.node,
-                   "' keep scales of their own: the narrowest uses ",
-                   percent(concat_node.smallest_share, 1), " of the common range\n");
+    text += to_text("note: the operands of '", concat_node.node,
+                    "' keep scales of their own: the narrowest uses ",
+                    percent(concat_node.smallest_share, 1), " of the common range\n");
   }
   std::vector<const NodeReport*> left;
   for (const NodeReport& node : s.report.nodes) {
     if (node.role == NodeRole::kFloat) left.push_back(&node);
   }
   for (const NodeReport* node : left) {
-    text += concat("FP32: '", printable(node->node), "' ", printable(node->op_type), " (",
-                   printable(node->reason), ")\n");
+    text += to_text("FP32: '", printable(node->node), "' ", printable(node->op_type), " (",
+                    printable(node->reason), ")\n");
   }
   const std::vector<std::string>& uncorrected = s.report.uncorrected_layers;
   for (std::size_t i = 0; i < uncorrected.size() && i < kMaxNamed; ++i) {
-    text += concat(i == 0 ? "bias not corrected: '" : ", '", uncorrected[i], "'");
+    text += to_text(i == 0 ? "bias not corrected: '" : ", '", uncorrected[i], "'");
   }
   if (uncorrected.size() > kMaxNamed) {
-    text += concat(" and ", uncorrected.size() - kMaxNamed, " more");
+    text += to_text(" and ", uncorrected.size() - kMaxNamed, " more");
   }
   if (!uncorrected.empty()) text += "\n";
   text += s.coverage_line + "\n";

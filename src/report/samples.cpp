@@ -41,7 +41,7 @@ std::vector<std::string> class_fields(const EvalResult& result, const SampleResu
   return fields;
 }
 
-std::string signed_text(std::int64_t number) { return concat(number > 0 ? "+" : "", number); }
+std::string signed_text(std::int64_t number) { return to_text(number > 0 ? "+" : "", number); }
 
 std::string name_in_text(const EvalResult& result, std::int64_t index) {
   return printable(class_name(index, result.class_names));
@@ -60,7 +60,7 @@ std::vector<ClassTally> changed_most(const EvalResult& result) {
 // Says how many rows a table leaves out.
 std::string rest_line(std::size_t rows) {
   if (rows <= kMaxSampleRows) return {};
-  return concat("and ", rows - kMaxSampleRows, " more, see --json\n");
+  return to_text("and ", rows - kMaxSampleRows, " more, see --json\n");
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ std::string samples_csv(const EvalResult& result) {
   std::vector<std::string> columns = kClassColumns;
   for (const OutputError& output : result.outputs) {
     columns.push_back(result.outputs.size() == 1 ? "sqnr_db"
-                                                 : csv_text(concat("sqnr_db:", output.name)));
+                                                 : csv_text(to_text("sqnr_db:", output.name)));
   }
   std::string csv = csv_record(columns);
   for (const SampleResult& sample : result.samples) {
@@ -99,7 +99,7 @@ std::string text_of_classes(const EvalResult& result, std::size_t width) {
   const std::vector<ClassTally> classes = changed_most(result);
   if (!classes.empty()) {
     TextTable table({{"top-1 changed most"},
-                     {concat(result.noun, "s"), Kind::kNumber, 1},
+                     {to_text(result.noun, "s"), Kind::kNumber, 1},
                      {"FP32", Kind::kNumber, 2},
                      {"INT8", Kind::kNumber, 3},
                      {"change", Kind::kNumber, 4}});

@@ -21,12 +21,12 @@ using Kind = TextTable::Kind;
 constexpr double kNoLimit = 1e9;  // percent of boxes added
 
 std::string nodes_text(std::size_t nodes) {
-  return concat(nodes, nodes == 1 ? " node" : " nodes", " in FP32");
+  return to_text(nodes, nodes == 1 ? " node" : " nodes", " in FP32");
 }
 
 std::string wide_text(std::size_t tensors) {
   if (tensors == 0) return "";
-  return concat(", ", tensors, tensors == 1 ? " tensor" : " tensors", " in 16 bits");
+  return to_text(", ", tensors, tensors == 1 ? " tensor" : " tensors", " in 16 bits");
 }
 
 bool is_same(const SearchPoint& a, const SearchPoint& b) {
@@ -37,7 +37,7 @@ std::string slower_text(const SearchPoint& point, double int8_seconds) {
   if (!point.slower_seconds) return "";
   const MedianInterval& slower = *point.slower_seconds;
   std::string text = slower_by(slower);
-  if (int8_seconds > 0.0) text += concat(", ", percent(slower.median / int8_seconds, 1));
+  if (int8_seconds > 0.0) text += to_text(", ", percent(slower.median / int8_seconds, 1));
   return text;
 }
 
@@ -52,8 +52,8 @@ std::string sure_text(const std::optional<double>& share) {
 /// The lower bound of the agreement, or the bounds for kept and added boxes, on other images.
 std::string sure_text(const SearchPoint& point) {
   if (!point.boxes) return sure_text(point.agreement_at_least);
-  return concat(sure_text(point.kept_at_least), " kept and at most ",
-                sure_text(point.added_at_most), " added");
+  return to_text(sure_text(point.kept_at_least), " kept and at most ",
+                 sure_text(point.added_at_most), " added");
 }
 
 std::string kept_text(const BoxMatch& boxes) { return percent_of(boxes.kept, boxes.fp32); }
@@ -61,15 +61,15 @@ std::string added_text(const BoxMatch& boxes) { return percent_of(boxes.added(),
 
 /// The figures of a model that belong to the kind of the goal.
 std::string accuracy_text(const SearchPoint& point, SearchGoal::Kind kind) {
-  std::string text = concat(to_fixed(point.sqnr_db, 2), " dB");
+  std::string text = to_text(to_fixed(point.sqnr_db, 2), " dB");
   if (point.boxes) {
-    text += concat(", ", kept_text(*point.boxes), " of ", point.boxes->fp32, " boxes kept and ",
-                   added_text(*point.boxes), " added");
+    text += to_text(", ", kept_text(*point.boxes), " of ", point.boxes->fp32, " boxes kept and ",
+                    added_text(*point.boxes), " added");
   } else if (kind == SearchGoal::Kind::kAgreement) {
-    text += concat(", agreement ", agreement_text(point));
+    text += to_text(", agreement ", agreement_text(point));
   } else if (kind == SearchGoal::Kind::kTop1Drop) {
-    text += concat(", top-1 ", percent_of(point.top1, point.labelled), " against ",
-                   percent_of(point.fp32_top1, point.labelled));
+    text += to_text(", top-1 ", percent_of(point.top1, point.labelled), " against ",
+                    percent_of(point.fp32_top1, point.labelled));
   }
   return text;
 }
@@ -116,10 +116,10 @@ std::string_view end_text(SearchEnd end) {
 std::string evidence_text(const SearchResult& result) {
   const SearchPoint& best = result.best;
   if (!best.agreement_at_least) return "";
-  std::string text = concat("On other images like these, with ", 100.0 * result.goal.confidence,
-                            " % confidence: at least ", sure_text(best), "\n");
+  std::string text = to_text("On other images like these, with ", 100.0 * result.goal.confidence,
+                             " % confidence: at least ", sure_text(best), "\n");
   if (result.surest) {
-    text += concat(
+    text += to_text(
         "So few answers cannot show the goal: of a model without a mistake one would only "
         "know that it has ",
         percent(*result.surest, 1), "; therefore no mistake was allowed\n");
@@ -217,54 +217,54 @@ Json json_of_goal(const SearchGoal& goal) {
 std::string text_of(const SearchGoal& goal) {
   switch (goal.kind) {
     case SearchGoal::Kind::kSqnr:
-      return concat(goal.value, " dB or more");
+      return to_text(goal.value, " dB or more");
     case SearchGoal::Kind::kAgreement:
-      return concat(goal.value, " % agreement or more");
+      return to_text(goal.value, " % agreement or more");
     case SearchGoal::Kind::kTop1Drop:
-      return concat(goal.value, " points of top-1 lost or fewer");
+      return to_text(goal.value, " points of top-1 lost or fewer");
     case SearchGoal::Kind::kBoxes:
-      if (goal.most_added >= kNoLimit) return concat(goal.value, " % of the boxes kept or more");
-      if (goal.value <= 0.0) return concat(goal.most_added, " % of boxes added or fewer");
-      return concat(goal.value, " % of the boxes kept or more and ", goal.most_added,
-                    " % added or fewer");
+      if (goal.most_added >= kNoLimit) return to_text(goal.value, " % of the boxes kept or more");
+      if (goal.value <= 0.0) return to_text(goal.most_added, " % of boxes added or fewer");
+      return to_text(goal.value, " % of the boxes kept or more and ", goal.most_added,
+                     " % added or fewer");
   }
   return "";
 }
 
 std::string text_of(const SearchCost& cost, int threads) {
-  return concat("an image costs ", milliseconds(cost.trial_seconds, 2),
-                " ms per model that is tried, ", milliseconds(cost.probe_seconds, 2),
-                " ms to measure ", cost.sources, " sources alone, on each of ", threads,
-                threads == 1 ? " thread: " : " threads: ", cost.images, " images for models, ",
-                cost.probed, " for sources");
+  return to_text("an image costs ", milliseconds(cost.trial_seconds, 2),
+                 " ms per model that is tried, ", milliseconds(cost.probe_seconds, 2),
+                 " ms to measure ", cost.sources, " sources alone, on each of ", threads,
+                 threads == 1 ? " thread: " : " threads: ", cost.images, " images for models, ",
+                 cost.probed, " for sources");
 }
 
 std::string text_of(const SearchPoint& best, const SearchGoal& goal) {
   std::string text = accuracy_text(best, goal.kind);
-  return concat(text, " at ", percent(best.integer_share, 1), " of MACs on integers, ",
-                nodes_text(best.exclude.size()), wide_text(best.wide.size()));
+  return to_text(text, " at ", percent(best.integer_share, 1), " of MACs on integers, ",
+                 nodes_text(best.exclude.size()), wide_text(best.wide.size()));
 }
 
 std::string text_of(const SearchResult& result, std::size_t width) {
   const SearchGoal::Kind kind = result.goal.kind;
   const SearchPoint& best = result.best;
   std::string text =
-      concat("INT8: ", accuracy_text(result.int8, kind), " on ", result.int8.images, " images, ",
-             percent(result.int8.integer_share, 1), " of MACs on integers");
+      to_text("INT8: ", accuracy_text(result.int8, kind), " on ", result.int8.images, " images, ",
+              percent(result.int8.integer_share, 1), " of MACs on integers");
   if (result.int8_seconds > 0.0) {
-    text += concat(", ", milliseconds(result.int8_seconds, 2), " ms on ", result.threads,
-                   result.threads == 1 ? " thread" : " threads");
+    text += to_text(", ", milliseconds(result.int8_seconds, 2), " ms on ", result.threads,
+                    result.threads == 1 ? " thread" : " threads");
   }
-  text += concat("\nGoal: ", text_of(result.goal),
-                 result.reached ? "; reached: " : "; nearest: ", text_of(best, result.goal));
+  text += to_text("\nGoal: ", text_of(result.goal),
+                  result.reached ? "; reached: " : "; nearest: ", text_of(best, result.goal));
   const std::string slower = slower_text(best, result.int8_seconds);
-  if (!slower.empty()) text += concat(", ", slower);
-  text += concat("\n", evidence_text(result), "\n");
+  if (!slower.empty()) text += to_text(", ", slower);
+  text += to_text("\n", evidence_text(result), "\n");
   text += frontier_text(result, width);
   const bool unmeasured = result.end != SearchEnd::kComplete && result.islands == 0;
-  return concat(text, "\n", result.tried, " models and ", result.islands, " sets of nodes in ",
-                to_fixed(result.seconds, 1), " s; ", end_text(result.end),
-                unmeasured ? " before the sources of noise were measured" : "", "\n");
+  return to_text(text, "\n", result.tried, " models and ", result.islands, " sets of nodes in ",
+                 to_fixed(result.seconds, 1), " s; ", end_text(result.end),
+                 unmeasured ? " before the sources of noise were measured" : "", "\n");
 }
 
 std::string json_of(const SearchResult& result,

@@ -23,38 +23,38 @@ using Kind = TextTable::Kind;
 constexpr std::size_t kMaxLines = 10;
 
 std::string more(std::size_t all, std::string_view what) {
-  return all > kMaxLines ? concat("  and ", all - kMaxLines, " more ", what, " (--json)\n") : "";
+  return all > kMaxLines ? to_text("  and ", all - kMaxLines, " more ", what, " (--json)\n") : "";
 }
 
 /// This text comes first, because the figures after it cannot be trusted if there are many copies.
 std::string copies_text(const SetCheck& check, std::string_view noun) {
   if (!check.is_full_of_copies()) return "";
-  return concat("only ", check.distinct, " of ", check.samples, " ", noun,
-                "s are different: ", check.samples - check.distinct,
-                " are near-duplicates of earlier ones\n", "enough ", noun,
-                "s: no; the halves share ", noun,
-                "s, so that their agreement below says nothing. Remove the copies\n\n");
+  return to_text("only ", check.distinct, " of ", check.samples, " ", noun,
+                 "s are different: ", check.samples - check.distinct,
+                 " are near-duplicates of earlier ones\n", "enough ", noun,
+                 "s: no; the halves share ", noun,
+                 "s, so that their agreement below says nothing. Remove the copies\n\n");
 }
 
 std::string set_verdict(const SetCheck& check, std::string_view noun) {
-  std::string text =
-      concat(copies_text(check, noun), "two halves of ", check.samples, " ", noun,
-             "s: ", check.moved(), " of ", check.moves.size(), " scales differ by more than 5 %\n");
+  std::string text = to_text(copies_text(check, noun), "two halves of ", check.samples, " ", noun,
+                             "s: ", check.moved(), " of ", check.moves.size(),
+                             " scales differ by more than 5 %\n");
   if (check.moves.empty()) return text;
-  text += concat("a range of the other half costs ", to_fixed(check.loss_db(0.5), 2),
-                 " dB in the median tensor, ", to_fixed(check.loss_db(0.95), 2),
-                 " dB or less in 95 %, at most ", to_fixed(check.moves.front().loss_db, 2),
-                 " dB in '", check.moves.front().tensor, "'\n");
+  text += to_text("a range of the other half costs ", to_fixed(check.loss_db(0.5), 2),
+                  " dB in the median tensor, ", to_fixed(check.loss_db(0.95), 2),
+                  " dB or less in 95 %, at most ", to_fixed(check.moves.front().loss_db, 2),
+                  " dB in '", check.moves.front().tensor, "'\n");
   const std::string expected =
-      concat("all together are expected to lose a quarter of that to very many: ",
-             to_fixed(check.expected_loss_db(0.5), 2), " dB in the median tensor, ",
-             to_fixed(check.expected_loss_db(0.95), 2), " dB in 95 %\n");
+      to_text("all together are expected to lose a quarter of that to very many: ",
+              to_fixed(check.expected_loss_db(0.5), 2), " dB in the median tensor, ",
+              to_fixed(check.expected_loss_db(0.95), 2), " dB in 95 %\n");
   text += expected;
   if (check.is_full_of_copies()) return text;
   text += check.is_enough()
-              ? concat("enough ", noun, "s: yes\n")
-              : concat("enough ", noun, "s: no, expected at most ", to_fixed(kMaxMedianLossDb, 1),
-                       " dB and ", to_fixed(kMaxTailLossDb, 1), " dB; add more of the kind\n");
+              ? to_text("enough ", noun, "s: yes\n")
+              : to_text("enough ", noun, "s: no, expected at most ", to_fixed(kMaxMedianLossDb, 1),
+                        " dB and ", to_fixed(kMaxTailLossDb, 1), " dB; add more of the kind\n");
   return text;
 }
 
@@ -64,10 +64,10 @@ std::string moves_text(const SetCheck& check, std::size_t width) {
   for (const RangeMove& move : check.moves) {
     if (move.move <= kMinMove || shown++ >= kMaxLines) continue;
     table.add(
-        {move.tensor, concat(to_fixed(100.0 * move.move, 1), " %"), to_fixed(move.loss_db, 2)});
+        {move.tensor, to_text(to_fixed(100.0 * move.move, 1), " %"), to_fixed(move.loss_db, 2)});
   }
   if (shown == 0) return "";
-  return concat("\n", table.to_string(width), more(shown, "tensors"));
+  return to_text("\n", table.to_string(width), more(shown, "tensors"));
 }
 
 std::string setters_text(const SetCheck& check, const Samples& samples, std::size_t width) {
@@ -77,15 +77,15 @@ std::string setters_text(const SetCheck& check, const Samples& samples, std::siz
   for (std::size_t i = 0; i < std::min(check.setters.size(), kMaxLines); ++i) {
     const RangeSetter& setter = check.setters[i];
     table.add({samples.path(setter.sample).string(), to_text(setter.tensors),
-               concat(to_fixed(setter.widening, 2), "x"), setter.widest});
+               to_text(to_fixed(setter.widening, 2), "x"), setter.widest});
   }
-  return concat("\n", table.to_string(width), more(check.setters.size(), "files"));
+  return to_text("\n", table.to_string(width), more(check.setters.size(), "files"));
 }
 
 std::string twins_text(const SetCheck& check, const Samples& samples, std::size_t width) {
   std::string note;
   if (samples.size() > kMaxTwinSamples) {
-    note = concat("near-duplicates were looked for among the first ", kMaxTwinSamples, " only\n");
+    note = to_text("near-duplicates were looked for among the first ", kMaxTwinSamples, " only\n");
   }
   if (check.twins.empty()) return note;
   TextTable table({{"near-duplicates"}, {"of"}, {"distance", Kind::kNumber}});
@@ -94,7 +94,7 @@ std::string twins_text(const SetCheck& check, const Samples& samples, std::size_
     table.add({samples.path(twins.first).string(), samples.path(twins.second).string(),
                to_fixed(twins.distance, 3)});
   }
-  return concat("\n", table.to_string(width), more(check.twins.size(), "pairs"), note);
+  return to_text("\n", table.to_string(width), more(check.twins.size(), "pairs"), note);
 }
 
 }  // namespace
@@ -103,13 +103,13 @@ std::string text_of_errors(const EvalResult& result, std::size_t width) {
   std::string text = "\n";
   for (const OutputError& output : result.outputs) {
     text +=
-        concat("INT8 against FP32: ", to_fixed(output.sqnr_db, 2), " dB at output '",
-               printable(output.name), "', the mean of ", result.images, " ", result.noun, "s\n");
+        to_text("INT8 against FP32: ", to_fixed(output.sqnr_db, 2), " dB at output '",
+                printable(output.name), "', the mean of ", result.images, " ", result.noun, "s\n");
   }
   const std::vector<const SampleResult*> flipped = flips(result.samples);
   if (result.classes > 0) {
-    text += concat(flipped.size(), " of ", result.images, " ", result.noun,
-                   "s are answered with another class\n");
+    text += to_text(flipped.size(), " of ", result.images, " ", result.noun,
+                    "s are answered with another class\n");
   }
   if (!flipped.empty()) {
     TextTable table({{"another class"},
@@ -126,18 +126,18 @@ std::string text_of_errors(const EvalResult& result, std::size_t width) {
       table.add({printable(one.path.string()), name(0), to_fixed(one.top1[0].margin, 2), name(1),
                  to_fixed(one.top1[1].margin, 2), to_fixed(one.margin_lost, 2)});
     }
-    text += concat("\n", table.to_string(width), more(flipped.size(), "files"));
+    text += to_text("\n", table.to_string(width), more(flipped.size(), "files"));
   }
   TextTable table({{"errs most"}, {"SQNR dB", Kind::kNumber}});
   for (const SampleResult* one : lowest_sqnr(result.samples, kMaxLines)) {
     table.add({printable(one->path.string()), to_fixed(mean_sqnr_db(*one), 2)});
   }
-  return concat(text, "\n", table.to_string(width));
+  return to_text(text, "\n", table.to_string(width));
 }
 
 std::string text_of(const SetCheck& check, const Samples& samples, std::size_t width) {
-  return concat(set_verdict(check, samples.noun()), moves_text(check, width),
-                setters_text(check, samples, width), twins_text(check, samples, width));
+  return to_text(set_verdict(check, samples.noun()), moves_text(check, width),
+                 setters_text(check, samples, width), twins_text(check, samples, width));
 }
 
 std::string json_of(const SetCheck& check, const Samples& samples, const EvalResult* errors) {

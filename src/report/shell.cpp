@@ -20,7 +20,7 @@ std::string shell_word(std::string_view word) {
 std::string shell_line(std::span<const std::string> words) {
   std::string line;
   for (const std::string& word : words) {
-    line += concat(line.empty() ? "" : " ", shell_word(word));
+    line += to_text(line.empty() ? "" : " ", shell_word(word));
   }
   return line;
 }

@@ -15,7 +15,7 @@ std::string cost_text(const MedianInterval& slower, double int8_seconds) {
   std::string text = slower_by(slower);
   if (int8_seconds > 0.0) {
     const double share = slower.median / int8_seconds;
-    text += concat(share < 0.0 ? ", " : ", +", percent(share, 1));
+    text += to_text(share < 0.0 ? ", " : ", +", percent(share, 1));
   }
   return text;
 }
@@ -38,7 +38,7 @@ ChangeOptions options_of(const Change& change) {
   const auto add = [&](std::string_view option, const std::string& value) {
     // A separate word that begins with - would be taken for an option.
     if (value.starts_with('-')) {
-      options.words.push_back(concat(option, "=", value));
+      options.words.push_back(to_text(option, "=", value));
     } else {
       options.words.emplace_back(option);
       options.words.push_back(value);
@@ -47,7 +47,7 @@ ChangeOptions options_of(const Change& change) {
   for (const std::string& node : change.exclude) add("--exclude", node);
   for (const std::string& tensor : change.wide) add("--wide", tensor);
   for (const Overrides::GivenRange& given : change.ranges) {
-    add("--range", concat(given.tensor, "=", given.range.min, ",", given.range.max));
+    add("--range", to_text(given.tensor, "=", given.range.min, ",", given.range.max));
   }
   if (!change.method.empty()) add("--method", change.method);
   if (!change.weight_method.empty()) add("--weight-method", change.weight_method);
@@ -61,8 +61,8 @@ ChangeOptions options_of(const Change& change) {
 }
 
 std::string line_of(const ChangeOptions& options) {
-  std::string line = concat("qtool ", options.command, " ...");
-  for (const std::string& word : options.words) line += concat(" ", shell_word(printable(word)));
+  std::string line = to_text("qtool ", options.command, " ...");
+  for (const std::string& word : options.words) line += to_text(" ", shell_word(printable(word)));
   return line;
 }
 
@@ -78,32 +78,33 @@ std::string by_source_text(const SuggestResult& result) {
     if (same) {
       text += ", ";
     } else {
-      text += concat(last == nullptr ? "" : "\n", "  ", printable(trial.source), " (",
-                     name_of(trial.kind), "): ");
+      text += to_text(last == nullptr ? "" : "\n", "  ", printable(trial.source), " (",
+                      name_of(trial.kind), "): ");
     }
-    text += concat(trial.what, " ", to_signed_fixed(trial.gain_db, 2));
+    text += to_text(trial.what, " ", to_signed_fixed(trial.gain_db, 2));
     last = &trial;
   }
-  return concat(text, "\n\n");
+  return to_text(text, "\n\n");
 }
 
 }  // namespace
 
 std::string text_of(const SuggestResult& result) {
   std::string text =
-      concat(by_source_text(result), result.tried, " changes were tried on these images; ");
-  const std::string threshold = concat(to_fixed(result.min_gain_db, 1), " dB or more over the ",
-                                       to_fixed(result.sqnr_db, 2), " dB of the INT8 model");
-  if (result.suggestions.empty()) return concat(text, "none brings ", threshold, "\n");
-  text += concat("these bring ", threshold, ", and as much more than every smaller one. Times are ",
-                 "of an image on ", result.threads, result.threads == 1 ? " thread" : " threads",
-                 ", against its ", milliseconds(result.int8_seconds, 2), " ms\n");
+      to_text(by_source_text(result), result.tried, " changes were tried on these images; ");
+  const std::string threshold = to_text(to_fixed(result.min_gain_db, 1), " dB or more over the ",
+                                        to_fixed(result.sqnr_db, 2), " dB of the INT8 model");
+  if (result.suggestions.empty()) return to_text(text, "none brings ", threshold, "\n");
+  text +=
+      to_text("these bring ", threshold, ", and as much more than every smaller one. Times are ",
+              "of an image on ", result.threads, result.threads == 1 ? " thread" : " threads",
+              ", against its ", milliseconds(result.int8_seconds, 2), " ms\n");
   for (const Suggestion& suggestion : result.suggestions) {
     const ChangeOptions options = options_of(suggestion.change);
-    text += concat("\n", to_signed_fixed(suggestion.gain_db, 2), " dB, to ",
-                   to_fixed(suggestion.sqnr_db, 2), " dB; ",
-                   cost_text(suggestion.slower_seconds, result.int8_seconds), "\n    ",
-                   line_of(options), "\n");
+    text += to_text("\n", to_signed_fixed(suggestion.gain_db, 2), " dB, to ",
+                    to_fixed(suggestion.sqnr_db, 2), " dB; ",
+                    cost_text(suggestion.slower_seconds, result.int8_seconds), "\n    ",
+                    line_of(options), "\n");
   }
   return text;
 }

@@ -33,8 +33,8 @@ std::string shortened(const std::string& text, std::size_t width) {
   if (width <= kLeftOut.size()) return text.substr(0, bytes_of_characters(text, width));
   const std::size_t kept = width - kLeftOut.size();
   const std::size_t end = kept - kept / 2;  // names differ most often at their ends
-  return concat(text.substr(0, bytes_of_characters(text, kept / 2)), kLeftOut,
-                text.substr(bytes_of_characters(text, columns - end)));
+  return to_text(text.substr(0, bytes_of_characters(text, kept / 2)), kLeftOut,
+                 text.substr(bytes_of_characters(text, columns - end)));
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns))
 void TextTable::add(std::vector<std::string> cells) {
   if (cells.size() != columns_.size()) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("table: a row has ", cells.size(), " cells, expected ", columns_.size()));
+                to_text("table: a row has ", cells.size(), " cells, expected ", columns_.size()));
   }
   // A line feed in a name would break the row.
   for (std::string& cell : cells) cell = printable(cell);

@@ -51,7 +51,7 @@ std::unique_ptr<ByteSource> find_member(const fs::path& path, const std::string&
     if (member.name == name) return open_member(path, member);
   }
   throw Error(ErrorCode::kMismatch,
-              concat("file '", path.string(), "': has no array '", name, "'"));
+              to_text("file '", path.string(), "': has no array '", name, "'"));
 }
 
 // Converts all integers to the type of `to` and writes them there. Returns false if one of them
@@ -88,14 +88,14 @@ std::optional<ArrayKind> array_kind(const fs::path& path) {
 
 ArrayFile::ArrayFile(const fs::path& path, ArrayKind kind, const std::string& member,
                      const InputSpec& spec, const AudioCut& audio)
-    : what_(concat("file '", path.string(), "'")) {
+    : what_(to_text("file '", path.string(), "'")) {
   switch (kind) {
     case ArrayKind::kNpy:
       bytes_ = std::make_unique<FileBytes>(path);
       header_ = read_npy_header(*bytes_, what_);
       break;
     case ArrayKind::kNpz:
-      what_ += concat(", array '", member, "'");
+      what_ += to_text(", array '", member, "'");
       bytes_ = find_member(path, member);
       header_ = read_npy_header(*bytes_, what_);
       break;
@@ -112,8 +112,8 @@ ArrayFile::ArrayFile(const fs::path& path, ArrayKind kind, const std::string& me
   }
   if (header_.shape.elements() == 0) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat(what_, ": has the shape ", header_.shape.to_string(),
-                       ", expected at least one element"));
+                to_text(what_, ": has the shape ", header_.shape.to_string(),
+                        ", expected at least one element"));
   }
 }
 
@@ -130,17 +130,17 @@ void ArrayFile::open_raw(const fs::path& path, const InputSpec& spec) {
   }
   if (!known) {
     throw Error(ErrorCode::kMismatch,
-                concat(what_, ": does not say its shape, and input '", spec.name,
-                       "' leaves it open (", shape_text(spec), "); use .npy"));
+                to_text(what_, ": does not say its shape, and input '", spec.name,
+                        "' leaves it open (", shape_text(spec), "); use .npy"));
   }
   // If the only axis is open, the whole file is one sample.
   if (rank == 1 && !spec.extents->front()) dims[0] = bytes_->size() / size_of(spec.dtype);
   const std::int64_t one = Shape(dims).elements() * size_of(spec.dtype);
   if (one == 0 || bytes_->size() == 0 || bytes_->size() % one != 0) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat(what_, ": has ", bytes_->size(), " bytes, expected ", one,
-                       " for each sample of input '", spec.name, "', ", Shape(dims).to_string(),
-                       " of ", name_of(spec.dtype)));
+                to_text(what_, ": has ", bytes_->size(), " bytes, expected ", one,
+                        " for each sample of input '", spec.name, "', ", Shape(dims).to_string(),
+                        " of ", name_of(spec.dtype)));
   }
   // The samples lie one after the other.
   std::vector<std::int64_t> all{bytes_->size() / one};
@@ -162,23 +162,23 @@ void ArrayFile::open_wav(const fs::path& path, const InputSpec& spec, const Audi
                         std::all_of(spec.extents->begin(), spec.extents->end() - 1,
                                     [](const auto& extent) { return extent.value_or(1) == 1; });
   if (!one_axis) {
-    throw Error(ErrorCode::kMismatch, concat(what_, ": holds one row of values, input '", spec.name,
-                                             "' takes ", shape_text(spec)));
+    throw Error(ErrorCode::kMismatch, to_text(what_, ": holds one row of values, input '",
+                                              spec.name, "' takes ", shape_text(spec)));
   }
   const std::optional<std::int64_t> extent = spec.extents->back();
   cut_.window = audio.window > 0 ? audio.window : extent.value_or(wav_->frames);
   cut_.hop = audio.hop > 0 ? audio.hop : cut_.window;
   if (extent.value_or(cut_.window) != cut_.window) {
-    throw Error(ErrorCode::kUsage, concat("window: found ", cut_.window, ", input '", spec.name,
-                                          "' takes ", shape_text(spec)));
+    throw Error(ErrorCode::kUsage, to_text("window: found ", cut_.window, ", input '", spec.name,
+                                           "' takes ", shape_text(spec)));
   }
   if (cut_.hop > cut_.window) {
     throw Error(ErrorCode::kUsage,
-                concat("hop: found ", cut_.hop, ", expected 1 to the window of ", cut_.window));
+                to_text("hop: found ", cut_.hop, ", expected 1 to the window of ", cut_.window));
   }
   if (cut_.window > std::max(kMaxWindow, wav_->frames)) {
     throw Error(ErrorCode::kUsage,
-                concat("window: found ", cut_.window, ", expected at most ", kMaxWindow));
+                to_text("window: found ", cut_.window, ", expected at most ", kMaxWindow));
   }
   std::vector<std::int64_t> dims(spec.extents->size() + 1, 1);
   dims.back() = cut_.window;
@@ -223,14 +223,14 @@ Tensor converted(Tensor tensor, const InputSpec& spec, std::string_view what) {
   if (is_float(found) && spec.dtype == DType::kFloat32) return to_float32(tensor);
   const auto is_integer = [](DType dtype) { return !is_float(dtype) && dtype != DType::kBool; };
   if (!is_integer(found) || !is_integer(spec.dtype)) {
-    throw Error(ErrorCode::kMismatch, concat(what, ": holds ", name_of(found), ", input '",
-                                             spec.name, "' takes ", name_of(spec.dtype)));
+    throw Error(ErrorCode::kMismatch, to_text(what, ": holds ", name_of(found), ", input '",
+                                              spec.name, "' takes ", name_of(spec.dtype)));
   }
   Tensor result(spec.dtype, tensor.shape());
   if (!cast_all(to_int64s(tensor), result)) {
     throw Error(ErrorCode::kMismatch,
-                concat(what, ": holds ", name_of(found), " values that do not fit ",
-                       name_of(spec.dtype), ", the type of input '", spec.name, "'"));
+                to_text(what, ": holds ", name_of(found), " values that do not fit ",
+                        name_of(spec.dtype), ", the type of input '", spec.name, "'"));
   }
   return result;
 }

@@ -13,14 +13,14 @@ FileBytes::FileBytes(const fs::path& path) : path_(path) {
   std::error_code ec;
   if (!fs::is_regular_file(path, ec)) {
     throw Error(ErrorCode::kIo,
-                concat("file '", path.string(),
-                       "': ", fs::exists(path, ec) ? "is not a regular file" : "does not exist"));
+                to_text("file '", path.string(),
+                        "': ", fs::exists(path, ec) ? "is not a regular file" : "does not exist"));
   }
   in_.open(path, std::ios::binary);
   in_.seekg(0, std::ios::end);
   size_ = in_ ? static_cast<std::int64_t>(in_.tellg()) : -1;
   if (size_ < 0) {
-    throw Error(ErrorCode::kIo, concat("file '", path.string(), "': cannot be opened"));
+    throw Error(ErrorCode::kIo, to_text("file '", path.string(), "': cannot be opened"));
   }
 }
 
@@ -34,7 +34,7 @@ void FileBytes::read(std::int64_t position, std::span<std::byte> out) {
   QTOOL_CHECK(position >= 0 && position <= size_ && std::ssize(out) <= size_ - position);
   in_.seekg(offset_ + position);
   if (!out.empty()) in_.read(reinterpret_cast<char*>(out.data()), std::ssize(out));
-  if (!in_) throw Error(ErrorCode::kIo, concat("file '", path_.string(), "': cannot be read"));
+  if (!in_) throw Error(ErrorCode::kIo, to_text("file '", path_.string(), "': cannot be read"));
 }
 
 }  // namespace qtool

@@ -22,9 +22,9 @@ std::string shape_text(const InputSpec& spec) {
   if (!spec.extents) return "any shape";
   std::string text = "[";
   for (const std::optional<std::int64_t>& extent : *spec.extents) {
-    text += concat(text.size() == 1 ? "" : ", ", extent ? to_text(*extent) : std::string("?"));
+    text += to_text(text.size() == 1 ? "" : ", ", extent ? to_text(*extent) : std::string("?"));
   }
-  return concat(text, "]");
+  return to_text(text, "]");
 }
 
 bool accepts(const InputSpec& spec, const std::vector<std::int64_t>& dims) {

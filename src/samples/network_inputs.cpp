@@ -16,27 +16,27 @@ void require_inputs_for(const Samples& samples, const Graph& graph) {
   const std::vector<InputSpec> inputs = input_specs(graph);
   if (!samples.are_images()) {
     if (samples.inputs() == inputs.size()) return;
-    throw Error(ErrorCode::kUnsupported, concat("the samples are for ", samples.inputs(),
-                                                " inputs, the model has ", inputs.size()));
+    throw Error(ErrorCode::kUnsupported, to_text("the samples are for ", samples.inputs(),
+                                                 " inputs, the model has ", inputs.size()));
   }
   if (inputs.size() != 1) {
-    throw Error(ErrorCode::kUnsupported, concat("calibration: the model has ", inputs.size(),
-                                                " inputs, expected one image input"));
+    throw Error(ErrorCode::kUnsupported, to_text("calibration: the model has ", inputs.size(),
+                                                 " inputs, expected one image input"));
   }
   const InputSpec& input = inputs.front();
   const auto refuse = [&](const std::string& found) {
-    throw Error(ErrorCode::kUnsupported, concat("calibration: input '", input.name, "' ", found));
+    throw Error(ErrorCode::kUnsupported, to_text("calibration: input '", input.name, "' ", found));
   };
   if (input.dtype != DType::kFloat32) {
-    refuse(concat("is ", name_of(input.dtype), ", expected float32"));
+    refuse(to_text("is ", name_of(input.dtype), ", expected float32"));
   }
   if (!input.extents) return;
   if (input.extents->size() != kImageRank) {
-    refuse(concat("has rank ", input.extents->size(), ", expected an image of rank 4"));
+    refuse(to_text("has rank ", input.extents->size(), ", expected an image of rank 4"));
   }
   if (input.extents->front().value_or(1) != 1) {
-    refuse(concat("has the fixed batch ", *input.extents->front(),
-                  ", expected 1 or a symbol: images run one at a time"));
+    refuse(to_text("has the fixed batch ", *input.extents->front(),
+                   ", expected 1 or a symbol: images run one at a time"));
   }
 }
 
@@ -57,9 +57,9 @@ InputShapes shapes_for(const Samples& samples, const Graph& graph, std::span<con
     if (samples.are_images() && spec.extents && !spec.extents->empty()) spec.extents->front() = 1;
     if (!accepts(spec, shape.dims())) {
       throw Error(ErrorCode::kMismatch,
-                  concat(samples.are_images() ? "the preprocessing makes " : "the sample has ",
-                         shape.to_string(), ", but input '", spec.name, "' of the model takes ",
-                         shape_text(spec)));
+                  to_text(samples.are_images() ? "the preprocessing makes " : "the sample has ",
+                          shape.to_string(), ", but input '", spec.name, "' of the model takes ",
+                          shape_text(spec)));
     }
     shapes.emplace(spec.name, shape);
   }

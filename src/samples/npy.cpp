@@ -35,7 +35,7 @@ constexpr std::array<std::pair<std::string_view, DType>, 12> kTypes = {{
 
 [[noreturn]] void refuse_array(std::string_view what, std::string_view message,
                                ErrorCode code = ErrorCode::kInvalidArgument) {
-  throw Error(code, concat(what, ": ", message));
+  throw Error(code, to_text(what, ": ", message));
 }
 
 // Parses the text of a header, which is a Python dictionary with three entries:
@@ -140,7 +140,7 @@ class HeaderText {
         dims.push_back(parse_int(digits, "extent"));
       } catch (const Error&) {
         refuse_array(what_,
-                     concat("its header has the extent ", digits, ", more than any array has"));
+                     to_text("its header has the extent ", digits, ", more than any array has"));
       }
       if (!accept(',') && peek() != ')') broken();
     }
@@ -157,7 +157,7 @@ class HeaderText {
       }
     }
     refuse_array(what_,
-                 concat("has the element type '", descr, "', expected a number type of ONNX"),
+                 to_text("has the element type '", descr, "', expected a number type of ONNX"),
                  ErrorCode::kUnsupported);
   }
 
@@ -169,14 +169,14 @@ std::string descr_of(DType dtype) {
   const auto* row = std::find_if(kTypes.begin(), kTypes.end(),
                                  [&](const auto& candidate) { return candidate.second == dtype; });
   QTOOL_CHECK(row != kTypes.end());
-  return concat(size_of(dtype) == 1 ? '|' : '<', row->first);
+  return to_text(size_of(dtype) == 1 ? '|' : '<', row->first);
 }
 
 // The extents as Python writes a tuple: `()`, `(3,)`, `(3, 4)`.
 std::string tuple_of(const Shape& shape) {
   std::string text = "(";
   for (std::int64_t axis = 0; axis < shape.rank(); ++axis) {
-    text += concat(axis > 0 ? " " : "", shape[axis], axis + 1 < shape.rank() ? "," : "");
+    text += to_text(axis > 0 ? " " : "", shape[axis], axis + 1 < shape.rank() ? "," : "");
   }
   return text + (shape.rank() == 1 ? ",)" : ")");
 }
@@ -194,7 +194,7 @@ ArrayHeader read_npy_header(ByteSource& bytes, std::string_view what) {
   }
   const std::int64_t version = at(6);
   if (version < 1 || version > 3) {
-    refuse_array(what, concat("has version ", version, " of the format, expected 1 to 3"),
+    refuse_array(what, to_text("has version ", version, " of the format, expected 1 to 3"),
                  ErrorCode::kUnsupported);
   }
   std::int64_t begin = kShort;
@@ -214,9 +214,9 @@ ArrayHeader read_npy_header(ByteSource& bytes, std::string_view what) {
   header.data_offset = begin + length;
   const std::int64_t expected = header.shape.elements() * size_of(header.dtype);
   if (bytes.size() - header.data_offset != expected) {
-    refuse_array(what, concat("has ", bytes.size() - header.data_offset,
-                              " bytes of elements, expected ", expected, " for shape ",
-                              header.shape.to_string(), " of ", name_of(header.dtype)));
+    refuse_array(what, to_text("has ", bytes.size() - header.data_offset,
+                               " bytes of elements, expected ", expected, " for shape ",
+                               header.shape.to_string(), " of ", name_of(header.dtype)));
   }
   return header;
 }
@@ -225,14 +225,14 @@ std::string npy_bytes(const Tensor& tensor) {
   if (tensor.dtype() == DType::kBFloat16) return npy_bytes(to_float32(tensor));
   if (tensor.shape().rank() > static_cast<std::int64_t>(kMaxRank)) {
     throw Error(ErrorCode::kUnsupported,
-                concat("a tensor of ", tensor.shape().rank(),
-                       " axes cannot be written as .npy, which has at most ", kMaxRank));
+                to_text("a tensor of ", tensor.shape().rank(),
+                        " axes cannot be written as .npy, which has at most ", kMaxRank));
   }
   constexpr std::size_t kAlignment = 64;
   constexpr std::size_t kLead = 10;  // magic, version, a length of 2 bytes
   std::string text =
-      concat("{'descr': '", descr_of(tensor.dtype()),
-             "', 'fortran_order': False, 'shape': ", tuple_of(tensor.shape()), ", }");
+      to_text("{'descr': '", descr_of(tensor.dtype()),
+              "', 'fortran_order': False, 'shape': ", tuple_of(tensor.shape()), ", }");
   const std::size_t begin = (kLead + text.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
   text.append(begin - kLead - text.size() - 1, ' ');
   text.push_back('\n');

@@ -27,7 +27,7 @@ constexpr std::int64_t kBeyond4GiB = 0xFFFFFFFF;
 
 [[noreturn]] void refuse_archive(const fs::path& path, std::string_view message,
                                  ErrorCode code = ErrorCode::kInvalidArgument) {
-  throw Error(code, concat("file '", path.string(), "': ", message));
+  throw Error(code, to_text("file '", path.string(), "': ", message));
 }
 
 // Little-endian numbers of 2 or 4 bytes at `at`. All their bytes must lie within `bytes`.
@@ -155,25 +155,28 @@ std::vector<NpzMember> npz_members(const fs::path& path) {
     if (!member.name.ends_with(".npy")) continue;
     member.name.resize(member.name.size() - 4);
     if (encrypted || (method != kStoredMethod && !member.deflated)) {
-      refuse_archive(path,
-                     concat("array '", member.name, "' is ", encrypted ? "encrypted" : "compressed",
-                            ", expected it stored or deflated as numpy.savez does"),
-                     ErrorCode::kUnsupported);
+      refuse_archive(
+          path,
+          to_text("array '", member.name, "' is ", encrypted ? "encrypted" : "compressed",
+                  ", expected it stored or deflated as numpy.savez does"),
+          ErrorCode::kUnsupported);
     }
     if (std::max({member.stored, member.size, member.offset}) == kBeyond4GiB) {
-      refuse_archive(path, concat("array '", member.name, "' lies beyond 4 GiB, which is not read"),
+      refuse_archive(path,
+                     to_text("array '", member.name, "' lies beyond 4 GiB, which is not read"),
                      ErrorCode::kUnsupported);
     }
     // Deflate expands one byte to at most 1032 bytes.
     if (member.deflated ? member.size / kMaxDeflated > member.stored
                         : member.size != member.stored) {
-      refuse_archive(path, concat("is a corrupt archive: array '", member.name, "' has two sizes"));
+      refuse_archive(path,
+                     to_text("is a corrupt archive: array '", member.name, "' has two sizes"));
     }
     if (member.deflated && member.size > kMaxUnpackedBytes) {
       refuse_archive(
           path,
-          concat("array '", member.name, "' has ", member.size, " bytes unpacked, at most ",
-                 kMaxUnpackedBytes, " are accepted; use .npy"),
+          to_text("array '", member.name, "' has ", member.size, " bytes unpacked, at most ",
+                  kMaxUnpackedBytes, " are accepted; use .npy"),
           ErrorCode::kUnsupported);
     }
     members.push_back(std::move(member));
@@ -196,7 +199,7 @@ std::unique_ptr<ByteSource> open_member(const fs::path& path, const NpzMember& m
   };
   const auto corrupt = [&] {
     refuse_archive(path,
-                   concat("is a corrupt archive: array '", member.name, "' lies outside of it"));
+                   to_text("is a corrupt archive: array '", member.name, "' lies outside of it"));
   };
   if (outside(member.offset, kLocal)) corrupt();
   const std::string local = read_text(*file, member.offset, kLocal);

@@ -25,7 +25,7 @@ std::vector<std::vector<std::string>> read_sample_list(const std::filesystem::pa
   for (const std::string& line : split(without_byte_order_mark(bytes), '\n')) {
     ++number;
     if (trim(line).empty()) continue;
-    const std::string what = concat("list '", path.string(), "', line ", number);
+    const std::string what = to_text("list '", path.string(), "', line ", number);
     const nlohmann::json document = parse_json(line, kMaxLineBytes, what, ErrorCode::kUsage);
     const JsonField root(document, what, ErrorCode::kUsage);
     std::vector<std::string>& files = samples.emplace_back();

@@ -23,8 +23,8 @@ namespace {
 using Row = std::vector<SampleArray>;
 
 std::string what_of(const SampleArray& array) {
-  return concat("file '", array.path.string(), "'",
-                array.member.empty() ? std::string() : concat(", array '", array.member, "'"));
+  return to_text("file '", array.path.string(), "'",
+                 array.member.empty() ? std::string() : to_text(", array '", array.member, "'"));
 }
 
 // The number of samples in an array of these extents, and the shape of one sample. std::nullopt if
@@ -60,7 +60,7 @@ ArrayKind kind_of(const fs::path& path) {
   const std::optional<ArrayKind> kind = array_kind(path);
   if (!kind) {
     throw Error(ErrorCode::kUsage,
-                concat("inputs: '", path.string(), "' is no npy, npz, pb, bin, raw or wav file"));
+                to_text("inputs: '", path.string(), "' is no npy, npz, pb, bin, raw or wav file"));
   }
   return *kind;
 }
@@ -72,7 +72,7 @@ class Listing {
   void add_source(const fs::path& source) {
     std::error_code ec;
     if (!fs::exists(source, ec)) {
-      throw Error(ErrorCode::kIo, concat("inputs: '", source.string(), "' does not exist"));
+      throw Error(ErrorCode::kIo, to_text("inputs: '", source.string(), "' does not exist"));
     }
     if (fs::is_directory(source, ec)) return add_folder(source);
     if (to_lower(source.extension().string()) == ".jsonl") return add_list(source);
@@ -92,10 +92,10 @@ class Listing {
     }
     if (set_.inputs.size() != 1) {
       throw Error(ErrorCode::kUsage,
-                  concat("inputs: file '", path.string(), "' is for one input, the network has ",
-                         set_.inputs.size(), " (", input_names(),
-                         "); give an .npz archive, a folder with a folder for each, or a .jsonl "
-                         "list"));
+                  to_text("inputs: file '", path.string(), "' is for one input, the network has ",
+                          set_.inputs.size(), " (", input_names(),
+                          "); give an .npz archive, a folder with a folder for each, or a .jsonl "
+                          "list"));
     }
     add_row({{path, {}}});
   }
@@ -109,11 +109,11 @@ class Listing {
     }
     for (const SampleArray& array : row) {
       if (array.count == 1 || array.count == count) continue;
-      throw Error(ErrorCode::kMismatch, concat(what_of(array), ": holds ", array.count,
-                                               " samples, another input's file holds ", count));
+      throw Error(ErrorCode::kMismatch, to_text(what_of(array), ": holds ", array.count,
+                                                " samples, another input's file holds ", count));
     }
     if (count > kMaxSamples - std::ssize(set_.entries)) {
-      throw Error(ErrorCode::kUsage, concat("inputs: found more than ", kMaxSamples, " samples"));
+      throw Error(ErrorCode::kUsage, to_text("inputs: found more than ", kMaxSamples, " samples"));
     }
     for (std::int64_t i = 0; i < count; ++i) set_.entries.push_back({set_.rows.size(), i});
     set_.rows.push_back(std::move(row));
@@ -127,8 +127,8 @@ class Listing {
     if (!parts) {
       throw Error(
           ErrorCode::kMismatch,
-          concat(what_of(array), ": has the shape ", shape.to_string(), ", input '", spec.name,
-                 "' takes ", shape_text(spec), ", with or without an axis of samples in front"));
+          to_text(what_of(array), ": has the shape ", shape.to_string(), ", input '", spec.name,
+                  "' takes ", shape_text(spec), ", with or without an axis of samples in front"));
     }
     array.count = parts->first;
     array.sample = std::move(parts->second);
@@ -163,9 +163,9 @@ class Listing {
     }
     if (found) return;
     throw Error(ErrorCode::kIo,
-                concat("inputs: '", folder.string(), "' holds no tensors, looked for npy, npz, ",
-                       "pb, bin, raw or wav files and for folders named like the inputs (",
-                       input_names(), ")"));
+                to_text("inputs: '", folder.string(), "' holds no tensors, looked for npy, npz, ",
+                        "pb, bin, raw or wav files and for folders named like the inputs (",
+                        input_names(), ")"));
   }
 
   // Adds the samples of one folder per input. Files with the same name belong to one sample.
@@ -178,8 +178,8 @@ class Listing {
         auto& places = samples[path.stem().string()];
         if (places.size() > i) {
           throw Error(ErrorCode::kUsage,
-                      concat("inputs: '", path.string(), "' and '", places[i].first.string(),
-                             "' are both the tensor of one sample"));
+                      to_text("inputs: '", path.string(), "' and '", places[i].first.string(),
+                              "' are both the tensor of one sample"));
         }
         if (places.size() == i) places.emplace_back(path, member_of(path));
       }
@@ -187,12 +187,12 @@ class Listing {
     for (const auto& [stem, places] : samples) {
       if (places.size() == folders.size()) continue;
       throw Error(ErrorCode::kMismatch,
-                  concat("inputs: sample '", stem, "' has a file for ", places.size(), " of ",
-                         folders.size(), " inputs (", input_names(), ")"));
+                  to_text("inputs: sample '", stem, "' has a file for ", places.size(), " of ",
+                          folders.size(), " inputs (", input_names(), ")"));
     }
     if (samples.empty()) {
-      throw Error(ErrorCode::kIo, concat("inputs: folder '", folders.front().string(),
-                                         "' holds no npy, npz, pb, bin, raw or wav file"));
+      throw Error(ErrorCode::kIo, to_text("inputs: folder '", folders.front().string(),
+                                          "' holds no npy, npz, pb, bin, raw or wav file"));
     }
     for (const auto& [stem, places] : samples) add_row(places);
   }
@@ -202,14 +202,14 @@ class Listing {
     if (kind_of(path) != ArrayKind::kNpz) return {};
     const std::vector<std::string> names = npz_array_names(path);
     if (names.size() == 1) return names.front();
-    throw Error(ErrorCode::kMismatch, concat("file '", path.string(), "': has ", names.size(),
-                                             " arrays, expected that of one input"));
+    throw Error(ErrorCode::kMismatch, to_text("file '", path.string(), "': has ", names.size(),
+                                              " arrays, expected that of one input"));
   }
 
   // Adds a data set in the form of ONNX's own tests: input_0.pb, input_1.pb ... Returns false if
   // the folder does not hold one.
   bool add_data_set(const fs::path& folder) {
-    const auto file = [&](std::size_t i) { return folder / concat("input_", i, ".pb"); };
+    const auto file = [&](std::size_t i) { return folder / to_text("input_", i, ".pb"); };
     std::error_code ec;
     if (set_.inputs.empty() || !fs::exists(file(0), ec)) return false;
     std::vector<std::pair<fs::path, std::string>> places;
@@ -234,7 +234,7 @@ class Listing {
   [[nodiscard]] std::string input_names() const {
     std::string names;
     for (const InputSpec& spec : set_.inputs) {
-      names += concat(names.empty() ? "'" : ", '", spec.name, "'");
+      names += to_text(names.empty() ? "'" : ", '", spec.name, "'");
     }
     return names;
   }
@@ -254,15 +254,16 @@ std::vector<std::optional<Shape>> state_shapes(const std::vector<InputSpec>& inp
       return spec.name == state.input;
     });
     if (found == inputs.end()) {
-      throw Error(ErrorCode::kUsage, concat("state: the network has no input '", state.input, "'"));
+      throw Error(ErrorCode::kUsage,
+                  to_text("state: the network has no input '", state.input, "'"));
     }
     std::optional<Shape>& shape = shapes[static_cast<std::size_t>(found - inputs.begin())];
     if (shape) {
-      throw Error(ErrorCode::kUsage, concat("state: input '", state.input, "' is named twice"));
+      throw Error(ErrorCode::kUsage, to_text("state: input '", state.input, "' is named twice"));
     }
     if (found->dtype != DType::kFloat32) {
-      throw Error(ErrorCode::kUsage, concat("state: input '", state.input, "' is ",
-                                            name_of(found->dtype), ", expected float32"));
+      throw Error(ErrorCode::kUsage, to_text("state: input '", state.input, "' is ",
+                                             name_of(found->dtype), ", expected float32"));
     }
     std::vector<std::int64_t> dims;
     // An open extent is the batch. It becomes 1, because samples run one at a time.
@@ -274,8 +275,8 @@ std::vector<std::optional<Shape>> state_shapes(const std::vector<InputSpec>& inp
     }
     if (!known) {
       throw Error(ErrorCode::kUsage,
-                  concat("state: input '", state.input, "' takes ", shape_text(*found),
-                         ", expected one open extent at most, the batch"));
+                  to_text("state: input '", state.input, "' takes ", shape_text(*found),
+                          ", expected one open extent at most, the batch"));
     }
     std::replace(dims.begin(), dims.end(), kOpen, std::int64_t{1});
     shape = Shape(std::move(dims));
@@ -302,7 +303,7 @@ TensorSet list_tensors(const fs::path& source, std::vector<InputSpec> inputs, st
                        TensorReading reading) {
   if (limit < 0) {
     throw Error(ErrorCode::kUsage,
-                concat("limit of samples: found ", limit, ", expected 0 or more"));
+                to_text("limit of samples: found ", limit, ", expected 0 or more"));
   }
   if (inputs.empty()) throw Error(ErrorCode::kUnsupported, "inputs: the network has none");
   TensorSet set;
@@ -319,7 +320,7 @@ TensorSet list_tensors(const fs::path& source, std::vector<InputSpec> inputs, st
   }
   Listing(set).add_source(source);
   if (set.entries.empty()) {
-    throw Error(ErrorCode::kUsage, concat("inputs: '", source.string(), "' names no sample"));
+    throw Error(ErrorCode::kUsage, to_text("inputs: '", source.string(), "' names no sample"));
   }
   add_states(states, set);
   set.inputs = std::move(inputs);
@@ -342,7 +343,7 @@ std::vector<Tensor> load_tensors(const TensorSet& set, const TensorSet::Entry& e
     ArrayFile file(array.path, kind_of(array.path), array.member, set.inputs[i], set.audio);
     const std::int64_t elements = array.sample.elements();
     if (file.header().shape.elements() != array.count * elements) {
-      throw Error(ErrorCode::kMismatch, concat(what_of(array), ": changed while it was in use"));
+      throw Error(ErrorCode::kMismatch, to_text(what_of(array), ": changed while it was in use"));
     }
     const std::int64_t index = array.count == 1 ? 0 : entry.index;
     tensors.push_back(
@@ -358,7 +359,7 @@ fs::path path_of(const TensorSet& set, const TensorSet::Entry& entry) {
   if (read == row.end()) return {};
   const bool several =
       std::any_of(row.begin(), row.end(), [](const auto& array) { return array.count > 1; });
-  return several ? fs::path(concat(read->path.string(), "[", entry.index, "]")) : read->path;
+  return several ? fs::path(to_text(read->path.string(), "[", entry.index, "]")) : read->path;
 }
 
 std::uint64_t hash_of(const TensorSet& set) {
@@ -375,8 +376,8 @@ std::uint64_t hash_of(const TensorSet& set) {
       std::error_code ec;
       const std::uintmax_t size = fs::file_size(array.path, ec);
       text +=
-          concat((relative.empty() ? array.path : relative).generic_string(), "\n", array.member,
-                 "\n", ec ? std::int64_t{-1} : static_cast<std::int64_t>(size), "\n");
+          to_text((relative.empty() ? array.path : relative).generic_string(), "\n", array.member,
+                  "\n", ec ? std::int64_t{-1} : static_cast<std::int64_t>(size), "\n");
     }
     hashes.push_back(hash_bytes(text));
   }

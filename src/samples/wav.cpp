@@ -29,7 +29,7 @@ bool begins_with(std::span<const std::byte> bytes, std::string_view text) {
 }
 
 [[noreturn]] void refuse(ErrorCode code, std::string_view what, const std::string& why) {
-  throw Error(code, concat(what, ": ", why));
+  throw Error(code, to_text(what, ": ", why));
 }
 
 // Reads the encoding from the chunk `fmt `, which has `size` bytes at position `at`.
@@ -39,7 +39,7 @@ WavHeader::Encoding read_format(ByteSource& bytes, std::int64_t at, std::int64_t
   std::array<std::byte, 26> head{};
   if (size < 16) {
     refuse(ErrorCode::kInvalidArgument, what,
-           concat("its format takes ", size, " bytes, expected at least 16"));
+           to_text("its format takes ", size, " bytes, expected at least 16"));
   }
   const auto read = std::min<std::int64_t>(size, std::ssize(head));
   const std::span<std::byte> all(head);
@@ -49,13 +49,13 @@ WavHeader::Encoding read_format(ByteSource& bytes, std::int64_t at, std::int64_t
   const std::uint32_t channels = little_endian(all.subspan(2, 2));
   const std::uint32_t bits = little_endian(all.subspan(14, 2));
   if (channels != 1) {
-    refuse(ErrorCode::kUnsupported, what, concat("has ", channels, " channels, expected 1"));
+    refuse(ErrorCode::kUnsupported, what, to_text("has ", channels, " channels, expected 1"));
   }
   if (format == 1 && bits == 16) return WavHeader::Encoding::kInt16;
   if (format == 3 && bits == 32) return WavHeader::Encoding::kFloat32;
   refuse(ErrorCode::kUnsupported, what,
-         concat("holds values of format ", format, " in ", bits,
-                " bits, expected 16-bit integers (format 1) or 32-bit floats (format 3)"));
+         to_text("holds values of format ", format, " in ", bits,
+                 " bits, expected 16-bit integers (format 1) or 32-bit floats (format 3)"));
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ WavHeader read_wav_header(ByteSource& bytes, std::string_view what) {
     at += kChunkHeader;
     if (size > bytes.size() - at) {
       refuse(ErrorCode::kInvalidArgument, what,
-             concat("a chunk of ", size, " bytes begins where ", bytes.size() - at, " are left"));
+             to_text("a chunk of ", size, " bytes begins where ", bytes.size() - at, " are left"));
     }
     if (begins_with(name, "fmt ")) encoding = read_format(bytes, at, size, what);
     if (begins_with(name, "data")) {

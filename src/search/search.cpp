@@ -101,8 +101,8 @@ class Search {
       throw result_.end == SearchEnd::kInterrupted
           ? Error(ErrorCode::kCancelled, "search stopped before any model was measured")
           : Error(ErrorCode::kUsage,
-                  concat("budget: found ", options_.budget_seconds,
-                         " seconds, which are over before the INT8 model was run on all images"));
+                  to_text("budget: found ", options_.budget_seconds,
+                          " seconds, which are over before the INT8 model was run on all images"));
     }
     finish();
     return std::move(result_);

@@ -38,7 +38,7 @@ std::optional<double> optional_number(const Json& json) {
 /// The name of a result. It depends on the parts in which the changes of a search differ.
 std::string name_of(const Change& change) {
   const Json json = Json::array({Json(change.exclude), Json(change.wide)});
-  return concat("model ", to_hex(hash_bytes(text_of(json))));
+  return to_text("model ", to_hex(hash_bytes(text_of(json))));
 }
 
 Json json_of(const TrialScore& score) {
@@ -62,7 +62,7 @@ Json json_of(const TrialScore& score) {
 std::int64_t count(const Json& json, std::int64_t most) {
   const auto value = json.get<std::int64_t>();
   if (value < 0 || value > most) {
-    throw Error(ErrorCode::kInvalidArgument, concat("found a count of ", value));
+    throw Error(ErrorCode::kInvalidArgument, to_text("found a count of ", value));
   }
   return value;
 }

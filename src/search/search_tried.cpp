@@ -25,7 +25,7 @@ double worst_db(const TrialScore& score) {
 
 void check_options(const SearchOptions& options) {
   const auto refuse = [](std::string_view what, double found, std::string_view expected) {
-    throw Error(ErrorCode::kUsage, concat(what, ": found ", found, ", expected ", expected));
+    throw Error(ErrorCode::kUsage, to_text(what, ": found ", found, ", expected ", expected));
   };
   const double value = options.goal.value;
   const bool percent = options.goal.kind != SearchGoal::Kind::kSqnr;

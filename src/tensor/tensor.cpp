@@ -18,8 +18,8 @@ namespace {
 void require_dtype(const Shape& shape, DType found, DType expected) {
   if (found == expected) return;
   throw Error(ErrorCode::kInvalidArgument,
-              concat("tensor ", shape.to_string(), ": found ", name_of(found), ", expected ",
-                     name_of(expected)));
+              to_text("tensor ", shape.to_string(), ": found ", name_of(found), ", expected ",
+                      name_of(expected)));
 }
 
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
@@ -115,7 +115,7 @@ Shape::Shape(std::vector<std::int64_t> dims) : dims_(std::move(dims)) {
   for (const std::int64_t dim : dims_) {
     if (dim < 0) {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("shape ", to_string(), ": found a negative extent"));
+                  to_text("shape ", to_string(), ": found a negative extent"));
     }
   }
 }
@@ -126,7 +126,7 @@ std::int64_t Shape::elements() const {
   for (const std::int64_t dim : dims_) {
     if (product > kMaxElements / dim) {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("shape ", to_string(), ": more than ", kMaxElements, " elements"));
+                  to_text("shape ", to_string(), ": more than ", kMaxElements, " elements"));
     }
     product *= dim;
   }
@@ -136,7 +136,7 @@ std::int64_t Shape::elements() const {
 std::string Shape::to_string() const {
   std::string text = "[";
   for (std::size_t axis = 0; axis < dims_.size(); ++axis) {
-    text += concat(axis == 0 ? "" : ", ", dims_[axis]);
+    text += to_text(axis == 0 ? "" : ", ", dims_[axis]);
   }
   return text + "]";
 }
@@ -144,7 +144,7 @@ std::string Shape::to_string() const {
 std::int64_t normalize_axis(std::int64_t axis, std::int64_t rank, std::string_view what) {
   if (axis < -rank || axis >= rank) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat(what, ": axis ", axis, " is outside a tensor of rank ", rank));
+                to_text(what, ": axis ", axis, " is outside a tensor of rank ", rank));
   }
   return axis < 0 ? axis + rank : axis;
 }
@@ -162,7 +162,7 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
       ::operator new[](static_cast<std::size_t>(size), std::align_val_t{kAlignment}, std::nothrow);
   if (memory == nullptr) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("tensor ", shape_.to_string(), ": cannot allocate ", size, " bytes"));
+                to_text("tensor ", shape_.to_string(), ": cannot allocate ", size, " bytes"));
   }
   std::memset(memory, 0, static_cast<std::size_t>(size));
   data_.reset(static_cast<std::byte*>(memory));
@@ -177,7 +177,7 @@ Tensor Tensor::clone() const {
 Tensor Tensor::reshaped(Shape shape) && {
   if (shape.elements() != elements_) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("cannot view shape ", shape_.to_string(), " as ", shape.to_string()));
+                to_text("cannot view shape ", shape_.to_string(), " as ", shape.to_string()));
   }
   shape_ = std::move(shape);
   return std::move(*this);
@@ -211,8 +211,8 @@ std::vector<std::int64_t> to_int64s(const Tensor& tensor) {
       for (const T value : values) out.push_back(static_cast<std::int64_t>(value));
     } else {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("tensor ", tensor.shape().to_string(), ": found ", name_of(tensor.dtype()),
-                         ", expected an integer type"));
+                  to_text("tensor ", tensor.shape().to_string(), ": found ",
+                          name_of(tensor.dtype()), ", expected an integer type"));
     }
   });
   return out;

@@ -27,12 +27,12 @@ struct Case {
 std::string describe(const Case& c) {
   const ConvWeights& w = c.weights;
   const ConvShape& s = c.shape;
-  return concat("in ", w.in_channels, " out ", w.out_channels, " kernel ", w.kernel_h, "x",
-                w.kernel_w, " groups ", w.groups, " image ", s.batch, "x", s.in_h, "x", s.in_w,
-                " to ", s.out_h, "x", s.out_w, " stride ", s.stride_h, "x", s.stride_w,
-                " dilation ", s.dilation_h, "x", s.dilation_w, " pad ", s.pad_top, ",", s.pad_left,
-                " zx ", w.input_zero_point, " strides ", s.in_pixel_stride, " ", s.out_pixel_stride,
-                " wzp ", w.weight_zero_points.size());
+  return to_text("in ", w.in_channels, " out ", w.out_channels, " kernel ", w.kernel_h, "x",
+                 w.kernel_w, " groups ", w.groups, " image ", s.batch, "x", s.in_h, "x", s.in_w,
+                 " to ", s.out_h, "x", s.out_w, " stride ", s.stride_h, "x", s.stride_w,
+                 " dilation ", s.dilation_h, "x", s.dilation_w, " pad ", s.pad_top, ",", s.pad_left,
+                 " zx ", w.input_zero_point, " strides ", s.in_pixel_stride, " ",
+                 s.out_pixel_stride, " wzp ", w.weight_zero_points.size());
 }
 
 // Draws everything that the geometry leaves open: values, bias, zero points and the epilogue. The

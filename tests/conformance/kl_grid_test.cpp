@@ -63,8 +63,8 @@ TEST(KlGrid, ThresholdsAreAsGoodAsThoseOfBinsCountedDirectly) {
     // The relative increase of the divergence in the true bins, for the threshold that was found in
     // cells.
     const double excess = divergence(from_cells) / divergence(best) - 1.0;
-    std::cout << concat("| ", data.name, " | ", from_cells, " | ", best, " | ",
-                        to_fixed(100.0 * excess, 1), " % |\n");
+    std::cout << to_text("| ", data.name, " | ", from_cells, " | ", best, " | ",
+                         to_fixed(100.0 * excess, 1), " % |\n");
     EXPECT_LE(excess, 0.01) << data.name;
   }
 }

@@ -113,11 +113,11 @@ TEST(StableMethods, MoveByAtMostOnePerCentOnDistributions) {
         noisy[static_cast<std::size_t>(seed)].observe(one_channel(noise.on(values)));
       }
       for (const std::string_view method : kStable) {
-        expect_stable(noisy, method, concat(count, " values, ", name), most);
+        expect_stable(noisy, method, to_text(count, " values, ", name), most);
       }
     }
   }
-  std::cout << concat("the largest move: ", to_fixed(100.0 * most, 3), " %\n");
+  std::cout << to_text("the largest move: ", to_fixed(100.0 * most, 3), " %\n");
 }
 
 struct Network {
@@ -170,7 +170,7 @@ class StableNetworks : public testing::TestWithParam<Network> {};
 TEST_P(StableNetworks, MoveNoThresholdByMoreThanOnePerCent) {
   const fs::path shared = kSharedData;
   const Network& network = GetParam();
-  const fs::path model = shared / "models" / concat(network.model, ".onnx");
+  const fs::path model = shared / "models" / to_text(network.model, ".onnx");
   if (!fs::exists(model)) GTEST_SKIP() << absent(model);
   const Executor executor(prepare(load_onnx(model)));
   CompileOptions options;
@@ -210,8 +210,8 @@ TEST_P(StableNetworks, MoveNoThresholdByMoreThanOnePerCent) {
       expect_stable(noisy[tensor], method, options.observe[tensor], most);
     }
   }
-  std::cout << concat(network.model, ": ", noisy.size(),
-                      " tensors, the largest move: ", to_fixed(100.0 * most, 3), " %\n");
+  std::cout << to_text(network.model, ": ", noisy.size(),
+                       " tensors, the largest move: ", to_fixed(100.0 * most, 3), " %\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -221,7 +221,7 @@ INSTANTIATE_TEST_SUITE_P(
           name.begin(), name.end(),
           [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
       const Network& network = param.param;
-      return network.parts == 1 ? name : concat(name, "_part_", network.part + 1);
+      return network.parts == 1 ? name : to_text(name, "_part_", network.part + 1);
     });
 
 }  // namespace

@@ -63,7 +63,7 @@ void print_shape(const TensorStatistics& tensor) {
     const double share = static_cast<double>(count) / static_cast<double>(histogram.count());
     return to_fixed(100.0 * share, 2);
   };
-  std::cout << concat(tensor.tensor, " zeros ", percent(histogram.zeros()), ", bins");
+  std::cout << to_text(tensor.tensor, " zeros ", percent(histogram.zeros()), ", bins");
   for (const std::int64_t count : magnitude_histogram(histogram, 16).counts) {
     std::cout << " " << percent(count);
   }
@@ -89,11 +89,11 @@ TEST(KlTrap, ZerosAfterReluWouldRuinTheThresholdAndAreLeftOut) {
     const ActivationEntry& entry = kl.activations[i];
     const double zeros =
         static_cast<double>(statistics.zeros()) / static_cast<double>(statistics.count());
-    std::cout << concat(entry.tensor, " ", to_fixed(100.0 * zeros, 0), " ",
-                        to_fixed(statistics.max(), 1), " | ", to_fixed(trapped, 1), " ",
-                        to_fixed(trapped_db, 1), " | ", to_fixed(entry.range.max, 1), " ",
-                        to_fixed(entry.sqnr_db.value_or(0.0), 1), " | ",
-                        to_fixed(minmax.activations[i].sqnr_db.value_or(0.0), 1), "\n");
+    std::cout << to_text(entry.tensor, " ", to_fixed(100.0 * zeros, 0), " ",
+                         to_fixed(statistics.max(), 1), " | ", to_fixed(trapped, 1), " ",
+                         to_fixed(trapped_db, 1), " | ", to_fixed(entry.range.max, 1), " ",
+                         to_fixed(entry.sqnr_db.value_or(0.0), 1), " | ",
+                         to_fixed(minmax.activations[i].sqnr_db.value_or(0.0), 1), "\n");
     if (entry.tensor == "relu6_out") print_shape(collection.tensors[i]);
     if (zeros > 0.3) {
       EXPECT_LT(trapped_db, 21.0) << entry.tensor;

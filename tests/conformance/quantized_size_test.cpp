@@ -84,7 +84,7 @@ std::int64_t quantized_tensors(const Graph& int8) {
 }
 
 void expect_small(const Graph& loaded, QuantizeMode mode, std::string_view target) {
-  SCOPED_TRACE(concat(name_of(mode), " for ", target));
+  SCOPED_TRACE(to_text(name_of(mode), " for ", target));
   const Graph prepared = prepare(loaded);
   QuantizeOptions options;
   options.target = target;
@@ -119,19 +119,19 @@ void expect_small_in_every_mode(const Graph& loaded) {
 }
 
 std::string with_constant(Net& net, const std::string& op, const std::string& x, Shape shape) {
-  const std::string name = concat(op, "_", net.graph.nodes().size());
-  net.constant(concat(name, "_c"), counting(shape));
-  return net.op(op, name, {x, concat(name, "_c")});
+  const std::string name = to_text(op, "_", net.graph.nodes().size());
+  net.constant(to_text(name, "_c"), counting(shape));
+  return net.op(op, name, {x, to_text(name, "_c")});
 }
 
 TEST(QuantizedSize, StaysSmallWithConstantOperands) {
   for (const char* op : {"PRelu", "Add", "Mul"}) {
     for (const Shape& shape : {Shape{}, Shape{16, 1, 1}, Shape{1, 16, 8, 8}, Shape{8}}) {
-      SCOPED_TRACE(concat(op, shape.to_string()));
+      SCOPED_TRACE(to_text(op, shape.to_string()));
       Net net;
       std::string x = net.conv("stem", net.input("x", {1, 16, 8, 8}), 16);
       for (int i = 0; i < 4; ++i) {
-        x = net.conv(concat("conv", i), with_constant(net, op, x, shape), 16);
+        x = net.conv(to_text("conv", i), with_constant(net, op, x, shape), 16);
       }
       net.output(x);
       expect_small_in_every_mode(net.graph);
@@ -164,8 +164,8 @@ TEST(QuantizedSize, DoesNotGrowWithTheLengthOfNames) {
   const std::string scope(150, 's');
   std::string x = net.input("x", {1, 16, 8, 8});
   for (int i = 0; i < 6; ++i) {
-    x = net.conv(concat(scope, "/block", i, "/convolution"), x, 16);
-    x = net.op("Relu", concat(scope, "/block", i, "/activation"), {x});
+    x = net.conv(to_text(scope, "/block", i, "/convolution"), x, 16);
+    x = net.op("Relu", to_text(scope, "/block", i, "/activation"), {x});
   }
   net.output(x);
   expect_small_in_every_mode(net.graph);
@@ -177,7 +177,7 @@ TEST(QuantizedSize, KeepsConstantsAsSmallAsTheModelHasThem) {
     return Tensor::of<std::int64_t>({std::ssize(dims)}, std::span<const std::int64_t>(dims));
   };
   const auto widened = [&](Net& net, const std::string& form, int i) -> std::string {
-    const std::string name = concat(form, i);
+    const std::string name = to_text(form, i);
     if (form == "Expand") return net.op("Expand", name, {"slope", "map"});
     if (form == "Tile") return net.op("Tile", name, {"slope", "map_repeats"});
     if (form == "ConstantOfShape") {
@@ -188,13 +188,14 @@ TEST(QuantizedSize, KeepsConstantsAsSmallAsTheModelHasThem) {
     if (form == "Concat")
       return net.op(
           "Expand", name,
-          {net.op("Concat", concat("all", i), {"row", "row"}, {{"axis", std::int64_t{2}}}), "map"});
+          {net.op("Concat", to_text("all", i), {"row", "row"}, {{"axis", std::int64_t{2}}}),
+           "map"});
     // Small steps, each of which only doubles the size of its input.
     std::string last = "slope";
     for (int step = 0; step < 12; ++step) {
-      last = net.op("Tile", concat(name, "_", step), {last, step % 2 == 0 ? "tall" : "wide"});
+      last = net.op("Tile", to_text(name, "_", step), {last, step % 2 == 0 ? "tall" : "wide"});
     }
-    return net.op("Reshape", concat(name, "_r"), {last, "map"});
+    return net.op("Reshape", to_text(name, "_r"), {last, "map"});
   };
   for (const char* form : {"Expand", "Tile", "ConstantOfShape", "Add", "Concat", "steps"}) {
     SCOPED_TRACE(form);
@@ -208,7 +209,7 @@ TEST(QuantizedSize, KeepsConstantsAsSmallAsTheModelHasThem) {
     net.constant("wide", shape({1, 1, 2}));
     for (int i = 0; i < 4; ++i) {
       const std::string slopes = widened(net, form, i);
-      x = net.conv(concat("conv", i), net.op("PRelu", concat("prelu", i), {x, slopes}), 16);
+      x = net.conv(to_text("conv", i), net.op("PRelu", to_text("prelu", i), {x, slopes}), 16);
     }
     net.output(x);
     expect_small_in_every_mode(net.graph);
@@ -225,15 +226,15 @@ TEST(QuantizedSize, KeepsListsIndicesAndSharedConstantsAsSmallToo) {
   net.constant("weight", counting({1000, 1, 1}));
   std::string x = "x";
   for (int i = 0; i < 6; ++i) {
-    const std::string ones = net.op("ConstantOfShape", concat("ones", i), {"channels"});
-    x = net.op("InstanceNormalization", concat("norm", i), {x, ones, ones});
-    net.constant(concat("shape", i), Tensor::of<std::int64_t>({4}, {1, 1000, 1, 1}));
-    x = net.op("Mul", concat("mul", i),
-               {x, net.op("Reshape", concat("view", i), {"weight", concat("shape", i)})});
+    const std::string ones = net.op("ConstantOfShape", to_text("ones", i), {"channels"});
+    x = net.op("InstanceNormalization", to_text("norm", i), {x, ones, ones});
+    net.constant(to_text("shape", i), Tensor::of<std::int64_t>({4}, {1, 1000, 1, 1}));
+    x = net.op("Mul", to_text("mul", i),
+               {x, net.op("Reshape", to_text("view", i), {"weight", to_text("shape", i)})});
     const std::string zeros =
-        net.op("ConstantOfShape", concat("zeros", i), {"count"},
+        net.op("ConstantOfShape", to_text("zeros", i), {"count"},
                {{"value", std::make_shared<const Tensor>(Tensor::of<std::int64_t>({1}, {0}))}});
-    net.output(net.op("Gather", concat("gather", i), {x, zeros}, {{"axis", std::int64_t{1}}}));
+    net.output(net.op("Gather", to_text("gather", i), {x, zeros}, {{"axis", std::int64_t{1}}}));
   }
   expect_small_in_every_mode(net.graph);
 }
@@ -245,12 +246,12 @@ TEST(QuantizedSize, FoldsPartsThatTogetherAreTheWhole) {
   net.constant("all", counting({64, 192}));
   net.constant("axis", Tensor::of<std::int64_t>({1}, {1}));
   for (std::int64_t i = 0; i < 3; ++i) {
-    net.constant(concat("from", i), Tensor::of<std::int64_t>({1}, {64 * i}));
-    net.constant(concat("to", i), Tensor::of<std::int64_t>({1}, {64 * i + 64}));
+    net.constant(to_text("from", i), Tensor::of<std::int64_t>({1}, {64 * i}));
+    net.constant(to_text("to", i), Tensor::of<std::int64_t>({1}, {64 * i + 64}));
     const std::string part =
-        net.op("Slice", concat("part", i), {"all", concat("from", i), concat("to", i), "axis"});
-    const std::string turned = net.op("Transpose", concat("turned", i), {part});
-    net.output(net.op("MatMul", concat("product", i), {"x", turned}));
+        net.op("Slice", to_text("part", i), {"all", to_text("from", i), to_text("to", i), "axis"});
+    const std::string turned = net.op("Transpose", to_text("turned", i), {part});
+    net.output(net.op("MatMul", to_text("product", i), {"x", turned}));
   }
   const Graph prepared = prepare(net.graph);
   EXPECT_EQ(count_ops(prepared, "Slice") + count_ops(prepared, "Transpose"), 0U);
@@ -263,7 +264,7 @@ TEST(QuantizedSize, FoldsPartsThatTogetherAreTheWhole) {
 TEST(QuantizedSize, GivesNoBiasThatOutweighsTheWeights) {
   for (const std::int64_t channels : {8, 400, 4000}) {
     for (const std::int64_t depth : {1, 3, 27}) {
-      SCOPED_TRACE(concat(channels, " channels of ", depth));
+      SCOPED_TRACE(to_text(channels, " channels of ", depth));
       Net net;
       net.input("x", {1, depth, 4, 4});
       net.constant("w", counting({channels, depth, 1, 1}));

@@ -241,7 +241,7 @@ class TargetRows : public ::testing::TestWithParam<std::string_view> {};
 TEST_P(TargetRows, RunAsTheyAreReported) {
   const Target& target = find_target(GetParam());
   for (const std::string_view op : target.ops) {
-    SCOPED_TRACE(concat("target ", target.name, ", operator ", op));
+    SCOPED_TRACE(to_text("target ", target.name, ", operator ", op));
     const auto recipe = recipes().find(op);
     ASSERT_NE(recipe, recipes().end()) << "this test needs a recipe for the operator";
     const Graph prepared = prepare(net_around(recipe->second).graph);

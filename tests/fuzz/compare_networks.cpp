@@ -61,9 +61,9 @@ struct Setting {
 };
 
 std::string describe(const Setting& setting) {
-  return concat(setting.isa, ", ", setting.threads, " threads, ", setting.batch,
-                " images at a time", setting.order == Order::kBackward ? ", the last first" : "",
-                setting.lowering == Lowering::kReference ? ", reference lowering" : "");
+  return to_text(setting.isa, ", ", setting.threads, " threads, ", setting.batch,
+                 " images at a time", setting.order == Order::kBackward ? ", the last first" : "",
+                 setting.lowering == Lowering::kReference ? ", reference lowering" : "");
 }
 
 // Runs all images through the network. The outputs of the images follow each other.
@@ -194,13 +194,13 @@ std::string compare_float(const Graph& graph, const Tensor& images) {
       const Outputs found = run(graph, images, setting);
       const float off = difference(real, found);
       if (!(off <= kMaxDifference)) {
-        return concat("FP32, ", describe(setting), ": ", off, " of the largest magnitude");
+        return to_text("FP32, ", describe(setting), ": ", off, " of the largest magnitude");
       }
       ++float_runs;
       if (!same_bits(real, found)) ++float_runs_that_differ;
       setting.order = Order::kBackward;
       if (!same_bits(found, run(graph, images, setting))) {
-        return concat("FP32, ", describe(setting), ": other bits than in order");
+        return to_text("FP32, ", describe(setting), ": other bits than in order");
       }
     }
   }
@@ -234,7 +234,7 @@ std::string compare(std::uint64_t seed) {
       for (const std::int64_t batch : {std::int64_t{1}, kImages}) {
         const Setting setting{.isa = isa.name, .threads = threads, .batch = batch};
         if (!same_bits(expected, run(integer, images, setting))) {
-          return concat("INT8 for ", options.target, ", ", describe(setting), ": other bits");
+          return to_text("INT8 for ", options.target, ", ", describe(setting), ": other bits");
         }
       }
     }
@@ -242,7 +242,7 @@ std::string compare(std::uint64_t seed) {
   const Setting reference{.lowering = Lowering::kReference};
   const double sqnr = sqnr_db(run(integer, images, reference), expected);
   if (!(sqnr >= kMinSqnr)) {
-    return concat("INT8 for ", options.target, " against the reference lowering: ", sqnr, " dB");
+    return to_text("INT8 for ", options.target, " against the reference lowering: ", sqnr, " dB");
   }
   return {};
 }

@@ -151,10 +151,10 @@ Graph model_of(const Recipe& recipe, std::size_t outputs) {
   for (const Tensor& tensor : recipe.constants) {
     Tensor copy(tensor.dtype(), tensor.shape());
     std::copy_n(tensor.data(), tensor.bytes(), copy.data());
-    node.inputs.push_back(graph.add_constant(concat("c", node.inputs.size()), std::move(copy)));
+    node.inputs.push_back(graph.add_constant(to_text("c", node.inputs.size()), std::move(copy)));
   }
   for (std::size_t i = 0; i < outputs; ++i) {
-    node.outputs.push_back(graph.add_value(concat("y", i)));
+    node.outputs.push_back(graph.add_value(to_text("y", i)));
   }
   node.attributes = recipe.attributes;
   const std::vector<ValueId> results = node.outputs;
@@ -277,7 +277,7 @@ Graph model_of(const MicrosoftRecipe& recipe) {
     } else if (letter == 'q') {
       input = q;
     } else if (letter != '-') {
-      input = graph.add_constant(concat("c", node.inputs.size()), microsoft_constant(letter));
+      input = graph.add_constant(to_text("c", node.inputs.size()), microsoft_constant(letter));
     }
     node.inputs.push_back(input);
   }
@@ -294,7 +294,7 @@ void write_models(const std::filesystem::path& folder) {
     const std::string saved = save_onnx_bytes(graph);
     if (saved.size() > kMaxBytes) return;
     std::string file = name;
-    for (int count = 2; !written.insert(file).second; ++count) file = concat(name, "_", count);
+    for (int count = 2; !written.insert(file).second; ++count) file = to_text(name, "_", count);
     write_file(folder / (file + ".onnx"), saved);
   };
   for (const Recipe& recipe : recipes()) {
@@ -310,7 +310,7 @@ void write_models(const std::filesystem::path& folder) {
     write(use.op_type, model_of(recipe, static_cast<std::size_t>(std::max(1, use.least_outputs))));
   }
   for (const MicrosoftRecipe& recipe : microsoft_recipes()) {
-    write(concat("microsoft_", recipe.op_type), model_of(recipe));
+    write(to_text("microsoft_", recipe.op_type), model_of(recipe));
   }
   for (const TextModel& model : control_flow_models()) {
     write_file(folder / (model.name + ".onnx"), parse_onnx(model.text).SerializeAsString());
@@ -324,10 +324,10 @@ void write_models(const std::filesystem::path& folder) {
   for (std::uint64_t seed = 1; seed <= kNetworks; ++seed) {
     Graph graph = random_network(seed);
     graph.info.model_version = static_cast<std::int64_t>(seed * 41);
-    write(concat("network_", seed), graph);
+    write(to_text("network_", seed), graph);
     const auto mode = seed % 2 == 0 ? QuantizeMode::kDynamic : QuantizeMode::kWeightOnly;
     const Graph prepared = prepare(random_network(seed));
-    write(concat("integer_", seed), quantize_in(mode, prepared).graph);
+    write(to_text("integer_", seed), quantize_in(mode, prepared).graph);
   }
 }
 
@@ -338,7 +338,7 @@ void write_dictionary(const std::filesystem::path& path) {
     for (const auto& attribute : use.attributes) words.insert(attribute.name);
   }
   std::string text = "# Operators and attributes of ONNX's schemas; written by make_model_seeds.\n";
-  for (const std::string& word : words) text += concat("\"", word, "\"\n");
+  for (const std::string& word : words) text += to_text("\"", word, "\"\n");
   write_file(path, text);
 }
 

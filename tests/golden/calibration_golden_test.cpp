@@ -64,7 +64,7 @@ const Observed& observed(const Network& network, Passes passes = Passes::kTwo,
   static std::map<std::tuple<std::string, Passes, std::string>, Observed> known;
   const auto [place, fresh] = known.try_emplace({network.name, passes, folder});
   if (!fresh) return place->second;
-  Graph graph = prepare(load_onnx(kShared / "models" / concat(network.name, ".onnx")));
+  Graph graph = prepare(load_onnx(kShared / "models" / to_text(network.name, ".onnx")));
   CollectOptions options;
   for (const NodeId id : graph.nodes()) {
     for (const ValueId output : graph.node(id).outputs) {
@@ -118,7 +118,7 @@ class CalibrationGolden : public testing::TestWithParam<Network> {
 
 TEST_P(CalibrationGolden, KlNcnnFindsTheThresholdsOfNcnn) {
   const Observed& seen = observed(GetParam());
-  const auto scales = ncnn_input_scales(concat(GetParam().name, ".kl.table"));
+  const auto scales = ncnn_input_scales(to_text(GetParam().name, ".kl.table"));
   ASSERT_GE(scales.size(), 26U);
   std::size_t close = 0;
   for (const auto& [layer, scale] : scales) {
@@ -141,18 +141,18 @@ TEST_P(CalibrationGolden, KlNcnnFindsTheThresholdsOfNcnn) {
     const double least = search.divergences()[static_cast<std::size_t>(search.best() - 128)];
     const auto place = std::clamp<std::int64_t>(std::llround(theirs) - 128, 0, 1919);
     const double there = search.divergences()[static_cast<std::size_t>(place)];
-    std::cout << concat(GetParam().name, " ", layer, ": bin ", to_fixed(ours, 0), ", ncnn ",
-                        to_fixed(theirs, 1), "; divergence ", to_fixed(least, 7), ", at ncnn's ",
-                        to_fixed(there, 7), "\n");
+    std::cout << to_text(GetParam().name, " ", layer, ": bin ", to_fixed(ours, 0), ", ncnn ",
+                         to_fixed(theirs, 1), "; divergence ", to_fixed(least, 7), ", at ncnn's ",
+                         to_fixed(there, 7), "\n");
     EXPECT_LE(there, 1.001 * least) << layer;
   }
-  std::cout << concat(GetParam().name, ": ", close, " of ", scales.size(), " within one bin\n");
+  std::cout << to_text(GetParam().name, ": ", close, " of ", scales.size(), " within one bin\n");
   EXPECT_GE(static_cast<double>(close), 0.95 * static_cast<double>(scales.size()));
 }
 
 TEST_P(CalibrationGolden, AciqNcnnFindsTheThresholdsOfNcnn) {
   const Observed& seen = observed(GetParam());
-  const auto scales = ncnn_input_scales(concat(GetParam().name, ".aciq.table"));
+  const auto scales = ncnn_input_scales(to_text(GetParam().name, ".aciq.table"));
   ASSERT_GE(scales.size(), 26U);
   std::size_t close = 0;
   for (const auto& [layer, scale] : scales) {
@@ -163,7 +163,7 @@ TEST_P(CalibrationGolden, AciqNcnnFindsTheThresholdsOfNcnn) {
     if (std::abs(ours - 127.0 / scale) <= bin) {
       ++close;
     } else {
-      std::cout << concat(GetParam().name, " ", layer, ": ", ours, ", ncnn ", 127.0 / scale, "\n");
+      std::cout << to_text(GetParam().name, " ", layer, ": ", ours, ", ncnn ", 127.0 / scale, "\n");
     }
   }
   EXPECT_GE(static_cast<double>(close), 0.95 * static_cast<double>(scales.size()));
@@ -176,7 +176,7 @@ nlohmann::json onnxruntime_ranges(const std::string& file) {
 
 TEST_P(CalibrationGolden, MinmaxFindsTheRangesOfOnnxRuntime) {
   const Observed& seen = observed(GetParam());
-  const nlohmann::json ranges = onnxruntime_ranges(concat(GetParam().name, ".minmax.json"));
+  const nlohmann::json ranges = onnxruntime_ranges(to_text(GetParam().name, ".minmax.json"));
   std::size_t compared = 0;
   for (const auto& [tensor, ends] : ranges.items()) {
     const auto known = seen.statistics.find(tensor);
@@ -188,7 +188,7 @@ TEST_P(CalibrationGolden, MinmaxFindsTheRangesOfOnnxRuntime) {
     near(known->second.min(), ends[0].get<double>());
     near(known->second.max(), ends[1].get<double>());
   }
-  std::cout << concat(GetParam().name, ": ", compared, " of ", ranges.size(), " tensors\n");
+  std::cout << to_text(GetParam().name, ": ", compared, " of ", ranges.size(), " tensors\n");
   EXPECT_GE(compared, 50U);
 }
 
@@ -217,8 +217,8 @@ void compare_sample(const Network& network, const std::string& folder) {
     const double mean =
         std::accumulate(excess.begin(), excess.end(), 0.0) / static_cast<double>(excess.size());
     const auto [least, most] = std::minmax_element(excess.begin(), excess.end());
-    std::cout << concat(network.name, ", ", folder, ", ", method, ": ", excess.size(), " tensors, ",
-                        mean, " dB less on average, ", *least, " to ", *most, "\n");
+    std::cout << to_text(network.name, ", ", folder, ", ", method, ": ", excess.size(),
+                         " tensors, ", mean, " dB less on average, ", *least, " to ", *most, "\n");
     EXPECT_LE(mean, 0.15) << method;
     EXPECT_LE(*most, 1.5) << method;
     if (method == "minmax") {

@@ -74,7 +74,7 @@ TEST(ResizeGolden, EqualsPillowBitForBit) {
       {61, 47}, {30, 30}, {17, 47}, {61, 9}, {100, 80}, {1, 1}, {5, 120}, {224, 3}};
   for (const auto& [width, height] : sizes) {
     expect_equal_to_pillow(squash(width, height), input,
-                           concat("resize_", width, "x", height, ".png"));
+                           to_text("resize_", width, "x", height, ".png"));
   }
 }
 
@@ -118,7 +118,7 @@ TEST(ResizeGolden, GrayEqualsPillow) {
 TEST(DecodeGolden, TurnsEveryExifOrientationUpright) {
   const Image upright = load_image(golden("upright.png"));
   for (int orientation = 1; orientation <= 8; ++orientation) {
-    const Image found = load_image(golden(concat("turned_", orientation, ".jpg")));
+    const Image found = load_image(golden(to_text("turned_", orientation, ".jpg")));
     const Difference d = difference(found, upright);
     EXPECT_LE(d.mean, 1.0) << "orientation " << orientation;
     EXPECT_LE(d.most, 12) << "orientation " << orientation;
@@ -139,7 +139,7 @@ TEST(DecodeGolden, EqualsPillowForLosslessKinds) {
 TEST(DecodeGolden, TurnsWebpFilesUpright) {
   const Image upright = load_image(golden("upright.png"));
   for (const int orientation : {1, 6, 7}) {
-    EXPECT_EQ(load_image(golden(concat("turned_", orientation, ".webp"))), upright) << orientation;
+    EXPECT_EQ(load_image(golden(to_text("turned_", orientation, ".webp"))), upright) << orientation;
   }
 }
 
@@ -184,7 +184,7 @@ TEST(ResizeGolden, SquashedPhotographsEqualPillowWithinOneStep) {
   for (std::size_t i = 0; i < 20; ++i) {
     const Image photo = load_image(photos.entries.at(10 * i).path);
     const Tensor found = preprocess_image(photo, preprocess);
-    const std::string name = concat(i < 10 ? "0" : "", i, ".png");
+    const std::string name = to_text(i < 10 ? "0" : "", i, ".png");
     const Image expected = load_image(shared / "golden/png" / name);
     const Difference d = difference(found.values<float>(), expected);
     EXPECT_LE(d.mean, 1.0) << name;

@@ -53,14 +53,14 @@ TEST_P(OnnxRuntimeOutputs, AreReproduced) {
   const Case& c = GetParam();
   if (!fs::exists(kData / c.model)) GTEST_SKIP() << absent(kData / c.model);
   const Tensor expected =
-      tests::read_npy(kData / "golden/onnxruntime/outputs" / concat(c.outputs, ".npy"));
+      tests::read_npy(kData / "golden/onnxruntime/outputs" / to_text(c.outputs, ".npy"));
   const Executor executor(prepare(load_onnx(kData / c.model)));
   const auto plan = executor.compile({{"input", Shape{1, 3, 224, 224}}});
   Workspace workspace;
   double worst = 1e9;
   int same_top1 = 0;
   for (int i = 0; i < 20; ++i) {
-    const std::string name = concat(i < 10 ? "0" : "", i, ".png");
+    const std::string name = to_text(i < 10 ? "0" : "", i, ".png");
     const Tensor input =
         preprocess_image(load_image(kData / "golden/png" / name), preprocess_of(c.network));
     const std::vector<TensorView> inputs{input};

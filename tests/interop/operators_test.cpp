@@ -53,11 +53,11 @@ void work_on_integers(onnx::GraphProto& graph) {
   onnx::NodeProto node = graph.node(graph.node_size() - 1);
   graph.mutable_node()->RemoveLast();
   for (std::string& input : *node.mutable_input()) {
-    *graph.add_node() = cast(input, concat(input, "_int"), onnx::TensorProto::INT32);
+    *graph.add_node() = cast(input, to_text(input, "_int"), onnx::TensorProto::INT32);
     input += "_int";
   }
   const std::string result = node.output(0);
-  node.set_output(0, concat(result, "_int"));
+  node.set_output(0, to_text(result, "_int"));
   *graph.add_node() = node;
   *graph.add_node() = cast(node.output(0), result, onnx::TensorProto::FLOAT);
 }
@@ -77,24 +77,24 @@ struct OperatorModel {
       const Case& test = tests[i];
       onnx::NodeProto& node = *graph.add_node();
       node.set_op_type(test.op);
-      node.set_name(concat("n", i));
+      node.set_name(to_text("n", i));
       for (std::size_t k = 0; k < test.shapes.size(); ++k) {
-        const std::string name = concat("i", i, "_", k);
+        const std::string name = to_text("i", i, "_", k);
         node.add_input(name);
         *graph.add_input() = float_info(name, &test.shapes[k]);
         inputs.emplace(name, random_values(test.shapes[k], test.low, test.high, random));
       }
       for (std::size_t k = 0; k < test.constants.size(); ++k) {
         const bool absent = test.constants[k].data_type() == 0;
-        node.add_input(absent ? std::string() : concat("c", i, "_", k));
+        node.add_input(absent ? std::string() : to_text("c", i, "_", k));
         if (absent) continue;
         *graph.add_initializer() = test.constants[k];
-        graph.mutable_initializer(graph.initializer_size() - 1)->set_name(concat("c", i, "_", k));
+        graph.mutable_initializer(graph.initializer_size() - 1)->set_name(to_text("c", i, "_", k));
       }
       if (test.set) test.set(node);
-      node.add_output(concat("o", i));
+      node.add_output(to_text("o", i));
       if (test.integers) work_on_integers(graph);
-      *graph.add_output() = float_info(concat("o", i), nullptr);
+      *graph.add_output() = float_info(to_text("o", i), nullptr);
     }
   }
 };
@@ -103,7 +103,7 @@ void expect_close(const std::vector<Case>& tests, const std::vector<Tensor>& our
                   const OtherRun& other) {
   ASSERT_EQ(other.outputs.size(), tests.size());
   for (std::size_t i = 0; i < tests.size(); ++i) {
-    SCOPED_TRACE(concat("case ", i, ": ", tests[i].op));
+    SCOPED_TRACE(to_text("case ", i, ": ", tests[i].op));
     ASSERT_EQ(static_cast<std::size_t>(ours[i].elements()), other.outputs[i].size());
     double worst = 0;
     for (std::size_t k = 0; k < other.outputs[i].size(); ++k) {
@@ -151,7 +151,7 @@ TEST(Operators, GiveTheNumbersOfOnnxRuntime) {
   std::map<std::int64_t, std::vector<Case>> by_opset;
   for (const Case& test : operator_cases()) by_opset[test.opset].push_back(test);
   for (const auto& [opset, tests] : by_opset) {
-    SCOPED_TRACE(concat("opset ", opset));
+    SCOPED_TRACE(to_text("opset ", opset));
     compare_operators(tests, opset);
   }
 }

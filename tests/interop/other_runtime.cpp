@@ -47,16 +47,16 @@ namespace {
 
 std::string command_for(const fs::path& model) {
   if (!other_is_installed())
-    throw std::runtime_error(concat(kNoOtherRuntime, "; ask for it first"));
-  return concat("cd '", QTOOL_INTEROP_PACKAGES, "' && '", QTOOL_NODE, "' '", kSourceFolder,
-                "/tests/interop/run.mjs' '", model.string(), "'");
+    throw std::runtime_error(to_text(kNoOtherRuntime, "; ask for it first"));
+  return to_text("cd '", QTOOL_INTEROP_PACKAGES, "' && '", QTOOL_NODE, "' '", kSourceFolder,
+                 "/tests/interop/run.mjs' '", model.string(), "'");
 }
 
 }  // namespace
 
 bool optimize_other(const fs::path& model, const std::string& level, const fs::path& optimized) {
   const std::string command =
-      concat(command_for(model), " --optimize '", optimized.string(), "' --level ", level);
+      to_text(command_for(model), " --optimize '", optimized.string(), "' --level ", level);
   const bool done = std::system(command.c_str()) == 0 && fs::exists(optimized);
   if (!done) ADD_FAILURE() << "ONNX Runtime does not optimize " << model;
   return done;
@@ -66,16 +66,16 @@ OtherRun run_other(const fs::path& model, const std::vector<NamedTensor>& inputs
                    const fs::path& folder) {
   std::string command = command_for(model);
   for (const auto& [name, values, shape] : inputs) {
-    const fs::path data = folder / concat(name, ".f32");
+    const fs::path data = folder / to_text(name, ".f32");
     write_file(data, {reinterpret_cast<const char*>(values.data()),
                       static_cast<std::size_t>(values.bytes())});
     std::string dims;
     for (const std::int64_t dim : shape.dims()) {
-      dims += concat(dims.empty() ? "" : "x", dim);
+      dims += to_text(dims.empty() ? "" : "x", dim);
     }
-    command += concat(" --input '", name, "=", dims, "=", data.string(), "'");
+    command += to_text(" --input '", name, "=", dims, "=", data.string(), "'");
   }
-  command += concat(" --output '", folder.string(), "' > '", folder.string(), "/run.json'");
+  command += to_text(" --output '", folder.string(), "' > '", folder.string(), "/run.json'");
   OtherRun run;
   if (std::system(command.c_str()) != 0) {
     ADD_FAILURE() << "ONNX Runtime does not run " << model;

@@ -38,7 +38,7 @@ Tensor read_tensor(const fs::path& path) {
 std::vector<Tensor> read_tensors(const fs::path& folder, const std::string& prefix) {
   std::vector<Tensor> tensors;
   for (std::size_t i = 0;; ++i) {
-    const fs::path path = folder / concat(prefix, "_", i, ".pb");
+    const fs::path path = folder / to_text(prefix, "_", i, ".pb");
     if (!fs::exists(path)) return tensors;
     tensors.push_back(widened(read_tensor(path)));
   }
@@ -57,11 +57,11 @@ bool is_rounded(DType dtype) { return dtype == DType::kFloat32 || dtype == DType
 // Describes how the tensors differ; empty if they agree.
 std::string difference(const TensorView& found, const Tensor& expected) {
   if (found.dtype != expected.dtype()) {
-    return concat("found type ", name_of(found.dtype), ", expected ", name_of(expected.dtype()));
+    return to_text("found type ", name_of(found.dtype), ", expected ", name_of(expected.dtype()));
   }
   if (found.shape != expected.shape()) {
-    return concat("found shape ", found.shape.to_string(), ", expected ",
-                  expected.shape().to_string());
+    return to_text("found shape ", found.shape.to_string(), ", expected ",
+                   expected.shape().to_string());
   }
   const Tensor own = to_tensor(found);
   if (!is_rounded(found.dtype)) {
@@ -72,7 +72,7 @@ std::string difference(const TensorView& found, const Tensor& expected) {
     const double a = single ? static_cast<double>(own.values<float>()[i]) : own.values<double>()[i];
     const double b =
         single ? static_cast<double>(expected.values<float>()[i]) : expected.values<double>()[i];
-    if (!close(a, b)) return concat("element ", i, " is ", a, ", expected ", b);
+    if (!close(a, b)) return to_text("element ", i, " is ", a, ", expected ", b);
   }
   return "";
 }
@@ -95,7 +95,7 @@ std::string execute(const Graph& loaded, const std::vector<Tensor>& inputs,
   for (const Lowering lowering : {Lowering::kReference, Lowering::kInteger}) {
     if (executor.left_out()) {
       throw Error(ErrorCode::kUnsupported,
-                  concat(executor.left_out()->reason, "; only constants are supported"));
+                  to_text(executor.left_out()->reason, "; only constants are supported"));
     }
     CompileOptions options;
     options.lowering = lowering;
@@ -104,11 +104,11 @@ std::string execute(const Graph& loaded, const std::vector<Tensor>& inputs,
     const std::vector<TensorView> views(inputs.begin(), inputs.end());
     const auto outputs = plan->run(views, workspace);
     if (outputs.size() != expected.size()) {
-      return concat("found ", outputs.size(), " outputs, expected ", expected.size());
+      return to_text("found ", outputs.size(), " outputs, expected ", expected.size());
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       std::string text = difference(outputs[i], expected[i]);
-      if (!text.empty()) return concat("output ", i, ": ", text);
+      if (!text.empty()) return to_text("output ", i, ": ", text);
     }
   }
   return "";
@@ -138,7 +138,7 @@ const std::vector<CaseResult>& backend_suite() {
 
 CaseResult run_case(const fs::path& folder) {
   CaseResult result;
-  result.name = concat(folder.parent_path().filename().string(), "/", folder.filename().string());
+  result.name = to_text(folder.parent_path().filename().string(), "/", folder.filename().string());
   std::optional<Graph> graph;
   std::vector<Tensor> inputs;
   std::vector<Tensor> expected;
@@ -149,7 +149,7 @@ CaseResult run_case(const fs::path& folder) {
   } catch (const Error& error) {
     result.verdict =
         error.code() == ErrorCode::kUnsupported ? Verdict::kUnclaimed : Verdict::kFailed;
-    result.reason = concat("cannot be stored: ", error.what());
+    result.reason = to_text("cannot be stored: ", error.what());
     return result;
   }
   for (const NodeId id : graph->nodes()) {
@@ -160,7 +160,7 @@ CaseResult run_case(const fs::path& folder) {
     }
     if (node.domain.empty() && is_claimed(node.op_type)) continue;
     result.verdict = Verdict::kUnclaimed;
-    result.reason = concat("operator ", node.op_type);
+    result.reason = to_text("operator ", node.op_type);
     return result;
   }
   for (const Constants constants : {Constants::kNone, Constants::kAllButFirst, Constants::kAll}) {

@@ -43,7 +43,7 @@ std::map<std::string, std::string> reasons_out_of_scope() {
 
 std::string joined(const std::set<std::string>& items) {
   std::string text;
-  for (const std::string& item : items) text += concat(text.empty() ? "" : ", ", item);
+  for (const std::string& item : items) text += to_text(text.empty() ? "" : ", ", item);
   return text;
 }
 
@@ -90,11 +90,11 @@ bool runs_on_integers(std::string_view op) {
 
 std::string row_of(const std::string& op, std::int64_t since, const Tally& tally) {
   const bool elsewhere = std::ranges::find(kJudgedByOnnxRuntime, op) != kJudgedByOnnxRuntime.end();
-  std::string cases = tally.total == 0 ? "" : concat(tally.passed, " of ", tally.total);
+  std::string cases = tally.total == 0 ? "" : to_text(tally.passed, " of ", tally.total);
   if (elsewhere) cases = "ONNX Runtime";
   const std::string how = traits_of(op).runs ? "yes" : "rewritten";
-  return concat("| ", op, " | ", since, " | ", joined(tally.types), " | ", how, " | ",
-                runs_on_integers(op) ? "yes" : "", " | ", cases, " |\n");
+  return to_text("| ", op, " | ", since, " | ", joined(tally.types), " | ", how, " | ",
+                 runs_on_integers(op) ? "yes" : "", " | ", cases, " |\n");
 }
 
 // The operators of com.microsoft that prepare() rewrites, in lines of the page.
@@ -103,7 +103,7 @@ std::string microsoft_operators() {
   std::string text;
   std::size_t column = 0;
   for (const MicrosoftOperator& row : qtool::microsoft_operators()) {
-    const std::string item = concat(text.empty() ? "" : ",", text.empty() ? "" : " ", row.op_type);
+    const std::string item = to_text(text.empty() ? "" : ",", text.empty() ? "" : " ", row.op_type);
     if (column + item.size() + 1 > kColumns) {
       text += ",\n";
       text += row.op_type;
@@ -130,14 +130,14 @@ std::string page() {
       ++operators;
       runs += row_of(op, since, tally == counts.end() ? Tally{} : tally->second);
     } else if (reason != excluded.end()) {
-      excluded_rows += concat("| ", op, " | ", reason->second, " |\n");
+      excluded_rows += to_text("| ", op, " | ", reason->second, " |\n");
     } else {
-      open += concat(open.empty() ? "" : ", ", op);
+      open += to_text(open.empty() ? "" : ", ", op);
     }
   }
   const std::vector<CaseResult>& suite = tests::backend_suite();
   const auto passed = std::ranges::count(suite, Verdict::kPassed, &CaseResult::verdict);
-  return concat(
+  return to_text(
       "# Operators\n\n"
       "This page is for users who want to know whether a model runs. `tools/operators_page.sh` "
       "makes it\n"

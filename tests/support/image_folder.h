@@ -23,9 +23,9 @@ class ImageFolder {
   ImageFolder(std::int64_t side, int count) : side_(side) {
     static std::atomic<int> folders = 0;
     root_ = std::filesystem::path(testing::TempDir()) /
-            concat("qtool_images_", ::getpid(), "_", folders++);
+            to_text("qtool_images_", ::getpid(), "_", folders++);
     std::filesystem::create_directories(root_);
-    for (int image = 0; image < count; ++image) add(concat(image, ".ppm"), image, side);
+    for (int image = 0; image < count; ++image) add(to_text(image, ".ppm"), image, side);
   }
   ~ImageFolder() { std::filesystem::remove_all(root_); }
   ImageFolder(const ImageFolder&) = delete;
@@ -34,7 +34,7 @@ class ImageFolder {
   void add(const std::string& name, int seed) const { add(name, seed, side_); }
   void add(const std::string& name, int seed, std::int64_t side) const {
     std::mt19937 random(static_cast<unsigned>(seed));
-    std::string bytes = concat("P6\n", side, " ", side, "\n255\n");
+    std::string bytes = to_text("P6\n", side, " ", side, "\n255\n");
     for (std::int64_t i = 0; i < side * side * 3; ++i) {
       bytes.push_back(static_cast<char>(random() % 256));
     }

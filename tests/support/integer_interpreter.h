@@ -409,7 +409,7 @@ class Interpreter {
     for (std::size_t i = 1; i < node.inputs.size(); ++i) {
       copy.inputs.push_back(
           node.has_input(i)
-              ? graph.add_constant(concat("in", i), graph_.value(node.inputs[i]).constant->clone())
+              ? graph.add_constant(to_text("in", i), graph_.value(node.inputs[i]).constant->clone())
               : kNoValue);
     }
     copy.outputs = {graph.add_value("y")};

@@ -15,14 +15,14 @@ namespace qtool {
 /// shape.
 inline TextModel integer_model(const std::string& name, const std::string& shape,
                                const std::string& body, const std::string& constants = "") {
-  return {concat("pair_", name),
-          concat("<ir_version: 8, opset_import: [\"\" : 17]>\nm (float[", shape,
-                 "] x) => (float[a] y)\n<float s = {0.05}, uint8 z = {7}, float t = {0.02}, ",
-                 "uint8 k = {90}", constants.empty() ? "" : ", ", constants,
-                 ">\n{\n  q = QuantizeLinear(x, s, z)\n  d = DequantizeLinear(q, s, z)\n"
-                 "  h = Sigmoid(d)\n  p = QuantizeLinear(h, t, k)\n"
-                 "  e = DequantizeLinear(p, t, k)\n  ",
-                 body, "\n  v = QuantizeLinear(r, t, k)\n  y = DequantizeLinear(v, t, k)\n}\n")};
+  return {to_text("pair_", name),
+          to_text("<ir_version: 8, opset_import: [\"\" : 17]>\nm (float[", shape,
+                  "] x) => (float[a] y)\n<float s = {0.05}, uint8 z = {7}, float t = {0.02}, ",
+                  "uint8 k = {90}", constants.empty() ? "" : ", ", constants,
+                  ">\n{\n  q = QuantizeLinear(x, s, z)\n  d = DequantizeLinear(q, s, z)\n"
+                  "  h = Sigmoid(d)\n  p = QuantizeLinear(h, t, k)\n"
+                  "  e = DequantizeLinear(p, t, k)\n  ",
+                  body, "\n  v = QuantizeLinear(r, t, k)\n  y = DequantizeLinear(v, t, k)\n}\n")};
 }
 
 inline std::vector<TextModel> integer_models() {

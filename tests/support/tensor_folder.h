@@ -23,7 +23,7 @@ inline std::string npy_bytes(std::string_view header, std::string_view elements)
   bytes.push_back(0);
   bytes.push_back(static_cast<char>(header.size() % 256));
   bytes.push_back(static_cast<char>(header.size() / 256));
-  return concat(bytes, header, elements);
+  return to_text(bytes, header, elements);
 }
 
 /// A folder for files of tensors, removed at the end.
@@ -32,7 +32,7 @@ class TensorFolder {
   TensorFolder() {
     static std::atomic<int> folders = 0;
     root_ = std::filesystem::path(testing::TempDir()) /
-            concat("qtool_tensors_", ::getpid(), "_", folders++);
+            to_text("qtool_tensors_", ::getpid(), "_", folders++);
     std::filesystem::create_directories(root_);
   }
   ~TensorFolder() { std::filesystem::remove_all(root_); }

@@ -116,8 +116,8 @@ TEST(AKernelWithAnotherLayout, GivesTheBitsOfTheOthers) {
     const LayerResults expected = one.on({CpuFeatures(), "portable"}, 1);
     for (const int threads : {1, 3}) {
       EXPECT_TRUE(one.on(toy, threads) == expected)
-          << concat(layer.in, " to ", layer.out, ", kernel ", layer.kernel, ", groups ",
-                    layer.groups, ", ", threads, " threads");
+          << to_text(layer.in, " to ", layer.out, ", kernel ", layer.kernel, ", groups ",
+                     layer.groups, ", ", threads, " threads");
     }
   }
 }

@@ -48,7 +48,7 @@ inline Graph model_of(const std::string& op, const Inputs& inputs, const Attribu
   node.domain = "com.microsoft";
   node.attributes = attributes;
   for (const OpInput& input : inputs) {
-    const std::string name = concat("in_", node.inputs.size());
+    const std::string name = to_text("in_", node.inputs.size());
     if (!input.tensor) {
       node.inputs.push_back(kNoValue);
     } else if (input.constant) {
@@ -63,7 +63,7 @@ inline Graph model_of(const std::string& op, const Inputs& inputs, const Attribu
     }
   }
   for (std::size_t i = 0; i < outputs; ++i) {
-    node.outputs.push_back(graph.add_value(concat("out_", i)));
+    node.outputs.push_back(graph.add_value(to_text("out_", i)));
   }
   const std::vector<ValueId> results = node.outputs;
   graph.add_node(std::move(node));

@@ -28,7 +28,7 @@ inline onnx::NodeProto node_proto(const std::string& op, const std::vector<std::
                                   const std::vector<std::string>& outputs) {
   onnx::NodeProto node;
   node.set_op_type(op);
-  node.set_name(concat(op, "_", outputs.front()));
+  node.set_name(to_text(op, "_", outputs.front()));
   for (const std::string& input : inputs) node.add_input(input);
   for (const std::string& output : outputs) node.add_output(output);
   return node;

@@ -78,7 +78,7 @@ inline std::string refusal_of(const std::string& text) {
 inline constexpr const char* kHead = "<ir_version: 8, opset_import: [\"\": 17, \"local\": 1]>\n";
 
 inline std::string with_function(const std::string& graph, const std::string& functions) {
-  return concat(kHead, graph, "\n", functions);
+  return to_text(kHead, graph, "\n", functions);
 }
 
 }  // namespace qtool

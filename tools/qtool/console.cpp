@@ -131,7 +131,7 @@ void print_result(std::string_view text) {
       return stop_if_interrupted();
     case Written::kFailed:
       throw Error(ErrorCode::kIo,
-                  concat("standard output cannot be written: ", std::strerror(errno)));
+                  to_text("standard output cannot be written: ", std::strerror(errno)));
   }
 }
 

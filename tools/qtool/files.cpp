@@ -23,8 +23,8 @@ std::set<fs::path> declared_outputs;
 
 void refuse_if_same(const fs::path& output, const fs::path& input) {
   if (!same_file(output, input)) return;
-  throw Error(ErrorCode::kUsage, concat("output '", output.string(), "': would replace '",
-                                        input.string(), "', which this command reads"));
+  throw Error(ErrorCode::kUsage, to_text("output '", output.string(), "': would replace '",
+                                         input.string(), "', which this command reads"));
 }
 
 bool is_open_as(int descriptor, const fs::path& path) {
@@ -47,13 +47,13 @@ void declare_output(const fs::path& path) {
   for (const std::string& input : declared_inputs) refuse_if_same(path, input);
   for (const fs::path& other : declared_outputs) {
     if (!same_file(path, other)) continue;
-    throw Error(ErrorCode::kUsage, concat("outputs '", other.string(), "' and '", path.string(),
-                                          "' are the same file"));
+    throw Error(ErrorCode::kUsage, to_text("outputs '", other.string(), "' and '", path.string(),
+                                           "' are the same file"));
   }
   if (is_open_as(STDOUT_FILENO, path) || is_open_as(STDERR_FILENO, path)) {
     throw Error(ErrorCode::kUsage,
-                concat("output '", path.string(),
-                       "': would replace the file to which this program's messages go"));
+                to_text("output '", path.string(),
+                        "': would replace the file to which this program's messages go"));
   }
   require_writable(path);
   declared_outputs.insert(path);
@@ -68,17 +68,17 @@ void declare_output_folder(const fs::path& folder) {
     return;
   }
   if (!fs::is_directory(folder, ec)) {
-    throw Error(ErrorCode::kUsage, concat("output '", folder.string(), "': is not a folder"));
+    throw Error(ErrorCode::kUsage, to_text("output '", folder.string(), "': is not a folder"));
   }
   const auto first = fs::directory_iterator(folder, ec);
   if (ec) {
     throw Error(ErrorCode::kIo,
-                concat("folder '", folder.string(), "' cannot be read: ", ec.message()));
+                to_text("folder '", folder.string(), "' cannot be read: ", ec.message()));
   }
   if (first != fs::directory_iterator()) {
     throw Error(ErrorCode::kUsage,
-                concat("output '", folder.string(), "': is not empty (it has '",
-                       first->path().filename().string(), "'), expected a new or empty folder"));
+                to_text("output '", folder.string(), "': is not empty (it has '",
+                        first->path().filename().string(), "'), expected a new or empty folder"));
   }
   require_writable(folder / "x");
 }
@@ -116,8 +116,8 @@ TensorSet list_input_tensors(const fs::path& path, const Graph& graph, std::int6
     }
   }
   if (!audio && (reading.audio.window > 0 || reading.audio.hop > 0)) {
-    throw Error(ErrorCode::kUsage, concat(reading.audio.hop > 0 ? "--hop" : "--window", ": '",
-                                          path.string(), "' holds no .wav file"));
+    throw Error(ErrorCode::kUsage, to_text(reading.audio.hop > 0 ? "--hop" : "--window", ": '",
+                                           path.string(), "' holds no .wav file"));
   }
   return tensors;
 }
@@ -130,13 +130,13 @@ std::vector<std::string> read_class_names(const fs::path& path) {
 void write_outputs(std::span<const OutputFile> files, const FileCheck& check) {
   for (const OutputFile& file : files) declare_output(file.path);
   write_files(files, check);
-  for (const OutputFile& file : files) note(concat("wrote ", file.path.string()));
+  for (const OutputFile& file : files) note(to_text("wrote ", file.path.string()));
 }
 
 std::string default_output(const fs::path& model, const std::string& target,
                            const std::string& ending) {
   const std::string stem = model.stem().string();
-  return target == kDefaultTarget ? concat(stem, ending) : concat(stem, ".", target, ending);
+  return target == kDefaultTarget ? to_text(stem, ending) : to_text(stem, ".", target, ending);
 }
 
 }  // namespace qtool::tool

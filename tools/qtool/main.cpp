@@ -47,7 +47,7 @@ constexpr const char* kFooter =
 int report_usage(const Program& program, std::string_view message) {
   error(message);
   const Command* command = program.given();
-  write_stderr(concat("Try: qtool ", command == nullptr ? "" : command->name() + " ", "--help\n"));
+  write_stderr(to_text("Try: qtool ", command == nullptr ? "" : command->name() + " ", "--help\n"));
   return kExitUsage;
 }
 
@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     error("not enough memory");
   } catch (const std::exception& problem) {
-    error(concat("unexpected: ", problem.what()));
+    error(to_text("unexpected: ", problem.what()));
   }
   // After a signal, the exit code is that of the signal, whatever failed because of it.
   return code != kExitOk && interrupted() ? interrupted_exit_code() : code;

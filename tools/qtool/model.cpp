@@ -26,12 +26,12 @@ std::optional<StoredPreprocess> Model::stored_preprocess() const {
   const auto entry = loaded.info.metadata.find(std::string(kPreprocessKey));
   if (entry == loaded.info.metadata.end()) return std::nullopt;
   StoredPreprocess stored;
-  stored.where = concat("model '", path, "'");
+  stored.where = to_text("model '", path, "'");
   try {
     stored.preprocess = preprocess_from_json(entry->second);
   } catch (const Error& error) {
     throw Error(ErrorCode::kInvalidModel,
-                concat(stored.where, ": metadata '", kPreprocessKey, "': ", error.what()));
+                to_text(stored.where, ": metadata '", kPreprocessKey, "': ", error.what()));
   }
   return stored;
 }
@@ -41,10 +41,10 @@ void warn_of_left_out(const std::string& path, const Executor& executor) {
   if (!left_out) return;
   const auto list = [](const std::vector<std::string>& names) {
     std::string text;
-    for (const std::string& name : names) text += concat(text.empty() ? "'" : ", '", name, "'");
+    for (const std::string& name : names) text += to_text(text.empty() ? "'" : ", '", name, "'");
     return text;
   };
-  warning(concat(
+  warning(to_text(
       "model '", path, "': ", left_out->reason, ". Not computed: ", list(left_out->outputs),
       left_out->instead.empty() ? "" : "; taken as outputs instead: ", list(left_out->instead)));
 }
@@ -53,14 +53,14 @@ Model open_model(const std::string& path) {
   Model model;
   model.path = path;
   model.loaded = load_model(path);
-  detail(concat("model '", path, "': ", model.loaded.nodes().size(), " nodes"));
+  detail(to_text("model '", path, "': ", model.loaded.nodes().size(), " nodes"));
   model.executor = std::make_unique<Executor>(prepare(model.loaded, interrupted), interrupted);
   warn_of_left_out(path, *model.executor);
   return model;
 }
 
 Option& add_model(Command& command, std::string& path, std::string_view more) {
-  return command.option("model", path, concat(model_format_names(), " model", more))
+  return command.option("model", path, to_text(model_format_names(), " model", more))
       .placeholder("MODEL");
 }
 
@@ -79,10 +79,10 @@ void warn_of_broken_weights(const Model& model) {
   const BrokenWeights found = find_broken_weights(model.executor->whole_graph());
   if (found.tensors == 0) return;
   const std::string others =
-      found.tensors == 1 ? "" : concat(" (and ", found.tensors - 1, " more tensors have such)");
-  warning(concat("model '", model.path, "': ", found.broken, " of ", found.numbers,
-                 " numbers in weights '", found.first, "' are NaN or infinite", others,
-                 ": what it computes with them says nothing"));
+      found.tensors == 1 ? "" : to_text(" (and ", found.tensors - 1, " more tensors have such)");
+  warning(to_text("model '", model.path, "': ", found.broken, " of ", found.numbers,
+                  " numbers in weights '", found.first, "' are NaN or infinite", others,
+                  ": what it computes with them says nothing"));
 }
 
 namespace {
@@ -108,11 +108,11 @@ void warn_of_another_table(const Model& int8) {
   try {
     if (table_hash(read_table(read_input(table, kMaxTableBytes))) == own->second) return;
   } catch (const Error& error) {
-    detail(concat("'", table.string(), "' is not looked at: ", error.what()));
+    detail(to_text("'", table.string(), "' is not looked at: ", error.what()));
     return;
   }
-  warning(concat("model '", int8.path, "' was not made with table '", table.string(),
-                 "': one of the two was replaced; quantize again to have a model of that table"));
+  warning(to_text("model '", int8.path, "' was not made with table '", table.string(),
+                  "': one of the two was replaced; quantize again to have a model of that table"));
 }
 
 }  // namespace
@@ -128,17 +128,17 @@ Models open_models(const std::string& fp32_path, const std::string& int8_path) {
   }
   const auto& [fp32, int8] = models;
   if (int8 && !quantized_node(int8->loaded)) {
-    throw Error(ErrorCode::kMismatch, concat("--int8: model '", int8->path,
-                                             "' computes in FP32, expected a quantized model"));
+    throw Error(ErrorCode::kMismatch, to_text("--int8: model '", int8->path,
+                                              "' computes in FP32, expected a quantized model"));
   }
   if (!quantized_node(fp32.loaded)) return models;
   if (int8) {
-    throw Error(ErrorCode::kMismatch, concat("model '", fp32.path,
-                                             "' is quantized, expected the FP32 model that --int8 "
-                                             "is compared with"));
+    throw Error(ErrorCode::kMismatch, to_text("model '", fp32.path,
+                                              "' is quantized, expected the FP32 model that --int8 "
+                                              "is compared with"));
   }
-  warning(concat("model '", fp32.path,
-                 "' is quantized: what is called FP32 below is what its integers make"));
+  warning(to_text("model '", fp32.path,
+                  "' is quantized: what is called FP32 below is what its integers make"));
   return models;
 }
 
@@ -149,13 +149,13 @@ std::optional<StoredPreprocess> stored_preprocess_of(const Models& models) {
   const auto& metadata = int8->loaded.info.metadata;
   const auto source = metadata.find(std::string(kSourceKey));
   if (source != metadata.end() && source->second != to_hex(fingerprint(fp32.loaded))) {
-    warning(concat("model '", int8->path, "' was not made from '", fp32.path,
-                   "': the comparison is between two networks"));
+    warning(to_text("model '", int8->path, "' was not made from '", fp32.path,
+                    "': the comparison is between two networks"));
   }
   std::optional<StoredPreprocess> stored = int8->stored_preprocess();
   if (stored && own && !(stored->preprocess == own->preprocess)) {
-    warning(concat("model '", fp32.path, "' names another preprocessing than '", int8->path,
-                   "', which is the one in use"));
+    warning(to_text("model '", fp32.path, "' names another preprocessing than '", int8->path,
+                    "', which is the one in use"));
   }
   return stored ? stored : own;
 }
@@ -171,7 +171,7 @@ std::vector<std::int64_t> parse_extents(const std::string& text, const char* opt
     }
     if (extent < 1) {
       throw Error(ErrorCode::kUsage,
-                  concat(option, ": found '", text, "', expected positive numbers joined by x"));
+                  to_text(option, ": found '", text, "', expected positive numbers joined by x"));
     }
     extents.push_back(extent);
   }

@@ -27,20 +27,20 @@ constexpr std::int64_t kNarrowestBar = 8;
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
 std::string rate_text(double per_second) {
-  return concat(to_fixed(per_second, per_second < 100.0 ? 1 : 0), "/s");
+  return to_text(to_fixed(per_second, per_second < 100.0 ? 1 : 0), "/s");
 }
 
 std::string time_text(double seconds) {
-  if (seconds < 9.95) return concat(to_fixed(seconds, 1), " s");
+  if (seconds < 9.95) return to_text(to_fixed(seconds, 1), " s");
   const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
-  if (whole < 60) return concat(whole, " s");
-  if (whole < 3600) return concat(whole / 60, " min ", whole % 60, " s");
-  return concat(whole / 3600, " h ", whole % 3600 / 60, " min");
+  if (whole < 60) return to_text(whole, " s");
+  if (whole < 3600) return to_text(whole / 60, " min ", whole % 60, " s");
+  return to_text(whole / 3600, " h ", whole % 3600 / 60, " min");
 }
 
 std::string time_left(std::int64_t done, std::int64_t total, double seconds) {
   const auto remaining = static_cast<double>(total - done);
-  return concat(time_text(seconds * remaining / static_cast<double>(done)), " left");
+  return to_text(time_text(seconds * remaining / static_cast<double>(done)), " left");
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ Progress ProgressDisplay::callback() {
 void ProgressDisplay::remark(std::string_view text) {
   if (style_ == ProgressStyle::kSilent) return;
   if (std::exchange(bar_visible_, false)) write_stderr(kClearLine);
-  write_stderr(concat(task_, ": ", text, "\n"));
+  write_stderr(to_text(task_, ": ", text, "\n"));
 }
 
 void ProgressDisplay::update(std::int64_t done, std::int64_t total) {
@@ -81,23 +81,23 @@ void ProgressDisplay::update(std::int64_t done, std::int64_t total) {
     if (announced_total_ == total) return;
     announced_total_ = total;
     if (std::exchange(bar_visible_, false)) write_stderr(kClearLine);
-    if (final_line_ == FinalLine::kKept) write_stderr(concat(line(done, total, seconds), "\n"));
+    if (final_line_ == FinalLine::kKept) write_stderr(to_text(line(done, total, seconds), "\n"));
   } else if (style_ == ProgressStyle::kBar && (!bar_visible_ || now - shown_ >= kBarInterval)) {
-    write_stderr(concat(kClearLine, bar(done, total, seconds)));
+    write_stderr(to_text(kClearLine, bar(done, total, seconds)));
     bar_visible_ = true;
     shown_ = now;
   } else if (style_ == ProgressStyle::kLines && now - shown_ >= kLineInterval) {
-    write_stderr(concat(line(done, total, seconds), "\n"));
+    write_stderr(to_text(line(done, total, seconds), "\n"));
     shown_ = now;
   }
 }
 
 std::string ProgressDisplay::bar(std::int64_t done, std::int64_t total, double seconds) const {
-  const std::string count = concat(done, "/", total);
+  const std::string count = to_text(done, "/", total);
   std::string rest;
   if (done > 0 && seconds > 0.0) {
-    rest = concat("  ", rate_text(static_cast<double>(done) / seconds), "  ",
-                  time_left(done, total, seconds));
+    rest = to_text("  ", rate_text(static_cast<double>(done) / seconds), "  ",
+                   time_left(done, total, seconds));
   }
   // A wrapped line could not be erased. The last column stays free, because some terminals wrap
   // when it is filled.
@@ -108,22 +108,22 @@ std::string ProgressDisplay::bar(std::int64_t done, std::int64_t total, double s
   if (fixed + kNarrowestBar + std::ssize(rest) > columns) rest.clear();
   const std::int64_t width = std::min(kWidestBar, columns - fixed - std::ssize(rest));
   if (width < kNarrowestBar) {
-    return concat(task_, " ", count)
+    return to_text(task_, " ", count)
         .substr(0, static_cast<std::size_t>(std::max(columns, std::int64_t{0})));
   }
   const std::int64_t filled = width * std::min(done, total) / std::max<std::int64_t>(total, 1);
-  return concat(task_, " [", std::string(static_cast<std::size_t>(filled), '#'),
-                std::string(static_cast<std::size_t>(width - filled), '.'), "] ", count, rest);
+  return to_text(task_, " [", std::string(static_cast<std::size_t>(filled), '#'),
+                 std::string(static_cast<std::size_t>(width - filled), '.'), "] ", count, rest);
 }
 
 std::string ProgressDisplay::line(std::int64_t done, std::int64_t total, double seconds) const {
   const double rate = seconds > 0.0 ? static_cast<double>(done) / seconds : 0.0;
   if (done >= total) {
-    return concat(task_, ": ", total, " ", unit_, " in ", to_fixed(seconds, 1), " s (",
-                  rate_text(rate), ")");
+    return to_text(task_, ": ", total, " ", unit_, " in ", to_fixed(seconds, 1), " s (",
+                   rate_text(rate), ")");
   }
-  std::string text = concat(task_, ": ", done, " of ", total, " ", unit_);
-  if (done > 0) text += concat(", ", rate_text(rate), ", ", time_left(done, total, seconds));
+  std::string text = to_text(task_, ": ", done, " of ", total, " ", unit_);
+  if (done > 0) text += to_text(", ", rate_text(rate), ", ", time_left(done, total, seconds));
   return text;
 }
 

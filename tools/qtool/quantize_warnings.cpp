@@ -14,36 +14,37 @@ std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t kMaxNamed = 5;
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kMaxNamed; ++i) {
-    text += concat(i == 0 ? "'" : ", '", names[i], "'");
+    text += to_text(i == 0 ? "'" : ", '", names[i], "'");
   }
-  return names.size() > kMaxNamed ? concat(text, " and ", names.size() - kMaxNamed, " more") : text;
+  return names.size() > kMaxNamed ? to_text(text, " and ", names.size() - kMaxNamed, " more")
+                                  : text;
 }
 
 }  // namespace
 
 void warn_of(const QuantizeReport& report, const std::string& table) {
   if (!report.non_finite.empty()) {
-    warning(concat("NaN or infinite values in ", some_of(report.non_finite),
-                   ": their layers stay in FP32, and what they compute is unlikely to be of use"));
+    warning(to_text("NaN or infinite values in ", some_of(report.non_finite),
+                    ": their layers stay in FP32, and what they compute is unlikely to be of use"));
   }
   for (const RewriteReport& rewrite : report.rewrites) {
     if (rewrite.tensors > 0) continue;
-    warning(concat("--", rewrite.rewrite, " changes nothing: ", rewrite.reason));
+    warning(to_text("--", rewrite.rewrite, " changes nothing: ", rewrite.reason));
   }
   if (!report.nearest_layers.empty()) {
-    warning(concat("--weight-rounding: the weights of ", report.nearest_layers.size(),
-                   " layers are rounded to nearest, because what they multiply does not fit into "
-                   "--rounding-memory or cannot be read: ",
-                   some_of(report.nearest_layers)));
+    warning(to_text("--weight-rounding: the weights of ", report.nearest_layers.size(),
+                    " layers are rounded to nearest, because what they multiply does not fit into "
+                    "--rounding-memory or cannot be read: ",
+                    some_of(report.nearest_layers)));
   }
   if (!report.not_wide.empty()) {
-    warning(concat("--wide changes nothing for ", report.not_wide.size(),
-                   " tensors, which no layer on integers reads: ", some_of(report.not_wide)));
+    warning(to_text("--wide changes nothing for ", report.not_wide.size(),
+                    " tensors, which no layer on integers reads: ", some_of(report.not_wide)));
   }
   if (!report.missing_ranges.empty()) {
-    warning(concat("table '", table, "' has no range for ", report.missing_ranges.size(),
-                   " of the tensors that would be integers: ", some_of(report.missing_ranges),
-                   "; what reads or makes them stays in FP32"));
+    warning(to_text("table '", table, "' has no range for ", report.missing_ranges.size(),
+                    " of the tensors that would be integers: ", some_of(report.missing_ranges),
+                    "; what reads or makes them stays in FP32"));
   }
 }
 

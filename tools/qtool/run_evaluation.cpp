@@ -13,7 +13,7 @@ namespace qtool::tool {
 EvalResult evaluate_with_progress(const Command& command, const Models& models,
                                   const SampleOptions& images, const Samples& samples,
                                   EvalOptions options, const RunOptions& run) {
-  command.found(Trait::kImageClasses, concat("images '", images.images, "'"), [&] {
+  command.found(Trait::kImageClasses, to_text("images '", images.images, "'"), [&] {
     for (std::int64_t i = 0; i < samples.size(); ++i) {
       if (samples.label(i) >= 0) return true;
     }
@@ -22,7 +22,7 @@ EvalResult evaluate_with_progress(const Command& command, const Models& models,
   options.bad_images = images.policy();
   options.labels = images.labels.empty() ? LabelSource::kFolders : LabelSource::kNamed;
   options.threads = run.threads;
-  command.found(Trait::kClassScores, concat("model '", models.fp32.path, "'"), [&] {
+  command.found(Trait::kClassScores, to_text("model '", models.fp32.path, "'"), [&] {
     if (options.answers.boxes || options.answers.mask) return false;
     const std::vector<Tensor> first = first_sample(samples, options.preprocess, options.bad_images);
     return classes_of(*models.fp32.executor, first, 1, options.requantization) > 0;
@@ -31,8 +31,9 @@ EvalResult evaluate_with_progress(const Command& command, const Models& models,
   options.progress = progress.callback();
   EvalResult result = evaluate(*models.fp32.executor, models.int8_executor(), samples, options);
   if (result.labels_ignored) {
-    warning(concat("the images lie in ", samples.class_names().size(), " folders, the network has ",
-                   result.classes, " classes: give --labels to measure top-1 and top-5"));
+    warning(to_text("the images lie in ", samples.class_names().size(),
+                    " folders, the network has ", result.classes,
+                    " classes: give --labels to measure top-1 and top-5"));
   }
   if (options.labels == LabelSource::kFolders && !result.labels_ignored && result.labelled > 0) {
     warning(

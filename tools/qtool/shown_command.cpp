@@ -13,11 +13,11 @@ void add_target_option(const Recipe& recipe, ShownCommand& line) {
 
 // The name of a model that begins with - looks like an option, so it gets `./` in front.
 ShownCommand::ShownCommand(const std::string& command, const std::string& model)
-    : words_{"qtool", command, model.starts_with('-') ? concat("./", model) : model} {}
+    : words_{"qtool", command, model.starts_with('-') ? to_text("./", model) : model} {}
 
 void ShownCommand::value(const std::string& option, const std::string& value) {
   if (value.starts_with('-')) {
-    words_.push_back(concat(option, "=", value));
+    words_.push_back(to_text(option, "=", value));
   } else {
     words_.push_back(option);
     words_.push_back(value);

@@ -21,9 +21,9 @@ void print_tuning(const LearnReport& report, std::string_view noun) {
   const std::string_view kept = tuned.refused          ? ", too little: the table's stay"
                                 : tuned.ranges.empty() ? ": the table's stay"
                                                        : "";
-  note(concat("tuned ranges: ", tuned.ranges.size(), " changed, ", tuned.tried, " tried; ",
-              to_fixed(tuned.before_db, 2), " -> ", to_fixed(tuned.after_db, 2), " dB on ", noun,
-              "s kept aside", kept));
+  note(to_text("tuned ranges: ", tuned.ranges.size(), " changed, ", tuned.tried, " tried; ",
+               to_fixed(tuned.before_db, 2), " -> ", to_fixed(tuned.after_db, 2), " dB on ", noun,
+               "s kept aside", kept));
 }
 
 void print_step(const RecipeStep& step, const LearnReport& report, std::string_view noun) {
@@ -55,7 +55,7 @@ MakeOptions StepDisplay::options(const Model& fp32) {
   options.stop = interrupted;
   options.begin = [this](const RecipeStep& step) {
     if (step.needs != StepNeeds::kSamples) return Progress();
-    progress_.emplace(task_of(step), concat(noun_, "s", step.counts), style_);
+    progress_.emplace(task_of(step), to_text(noun_, "s", step.counts), style_);
     return progress_->callback();
   };
   options.end = [this](const RecipeStep& step, const LearnReport& report) {

@@ -21,7 +21,7 @@ constexpr std::size_t kNamedNotes = 10;
 }  // namespace
 
 std::string text_of(const std::string& path, const FormatInfo& format) {
-  return concat("table '", path, "' of format ", format.name);
+  return to_text("table '", path, "' of format ", format.name);
 }
 
 TableFile read_table_file(const std::string& path, const std::string& format_name,
@@ -33,16 +33,16 @@ TableFile read_table_file(const std::string& path, const std::string& format_nam
   try {
     TableReadResult result = format->read(bytes, {names});
     for (std::size_t i = 0; i < result.notes.size() && i < kNamedNotes; ++i) {
-      warning(concat(path, ": ", result.notes[i]));
+      warning(to_text(path, ": ", result.notes[i]));
     }
     if (result.notes.size() > kNamedNotes) {
-      warning(concat(path, ": and ", result.notes.size() - kNamedNotes, " more"));
+      warning(to_text(path, ": and ", result.notes.size() - kNamedNotes, " more"));
     }
-    detail(concat(path, ": ", format->name, ", ", result.table.activations.size(), " activations, ",
-                  result.table.weights.size(), " weights"));
+    detail(to_text(path, ": ", format->name, ", ", result.table.activations.size(),
+                   " activations, ", result.table.weights.size(), " weights"));
     return {format, std::move(result.table)};
   } catch (const Error& error) {
-    throw Error(error.code(), concat("table '", path, "': ", error.what()));
+    throw Error(error.code(), to_text("table '", path, "': ", error.what()));
   }
 }
 
@@ -52,13 +52,13 @@ std::string find_table(const std::filesystem::path& model, const std::string& ta
   for (const std::filesystem::path& path : {name, beside}) {
     std::error_code ec;
     if (!std::filesystem::exists(path, ec)) continue;
-    note(concat("table '", path.string(), "'"));
+    note(to_text("table '", path.string(), "'"));
     return path.string();
   }
   throw Error(ErrorCode::kUsage,
-              concat("--table is required: there is neither '", name.string(), "' ",
-                     name == beside ? "here" : concat("here nor '", beside.string(), "'"),
-                     "; qtool calibrate writes it"));
+              to_text("--table is required: there is neither '", name.string(), "' ",
+                      name == beside ? "here" : to_text("here nor '", beside.string(), "'"),
+                      "; qtool calibrate writes it"));
 }
 
 std::string statistics_beside(const std::string& table) { return table + ".stats"; }
@@ -67,14 +67,14 @@ Collection read_statistics(const std::string& table, const std::string& option) 
   declare_input(table);
   const std::string path = statistics_beside(table);
   if (!std::filesystem::exists(path)) {
-    throw Error(ErrorCode::kUsage, concat(option, " ", table, ": there is no '", path,
-                                          "'; calibrate with --save-statistics to have one"));
+    throw Error(ErrorCode::kUsage, to_text(option, " ", table, ": there is no '", path,
+                                           "'; calibrate with --save-statistics to have one"));
   }
   Collection collection = read_collection(read_input(path, kMaxStatisticsBytes));
   if (collection.table_hash != hash_bytes(read_input(table, kMaxTableBytes))) {
     throw Error(ErrorCode::kMismatch,
-                concat(option, " ", table, ": '", path, "' was not saved with this table, which ",
-                       "was replaced or changed; calibrate again with --save-statistics"));
+                to_text(option, " ", table, ": '", path, "' was not saved with this table, which ",
+                        "was replaced or changed; calibrate again with --save-statistics"));
   }
   return collection;
 }
@@ -85,7 +85,7 @@ LayerNames read_layer_names(const std::string& map_path, const Graph* graph) {
     return layer_names_from_json(read_input(map_path, kMaxMapBytes));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kIo) throw;
-    throw Error(error.code(), concat("'", map_path, "': ", error.what()));
+    throw Error(error.code(), to_text("'", map_path, "': ", error.what()));
   }
 }
 

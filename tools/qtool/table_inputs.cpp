@@ -14,7 +14,7 @@ TableInputs inputs_of_table_file(const Model& fp32, const std::string& table, co
   if (!has_provenance(read)) require_known_tensors(read, fp32.loaded, fp32.executor->graph());
   TableInputs made;
   if (read.preprocess && has_provenance(read)) {
-    made.preprocess = {*read.preprocess, concat("table '", table, "'")};
+    made.preprocess = {*read.preprocess, to_text("table '", table, "'")};
   } else {
     made.preprocess = fp32.stored_preprocess();
   }

@@ -35,12 +35,12 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
   std::string out;
   std::size_t used = 0;
   for (const std::string& line : split(text, '\n')) {
-    if (!out.empty()) out += concat("\n", std::string(indent, ' '));
+    if (!out.empty()) out += to_text("\n", std::string(indent, ' '));
     used = 0;
     for (const std::string& word : split(line, ' ')) {
       const std::size_t columns = columns_of(word);
       if (used > 0 && used + 1 + columns + joint.size() > room) {
-        out += concat(joint, "\n", std::string(indent, ' '));
+        out += to_text(joint, "\n", std::string(indent, ' '));
         used = 0;
       } else if (used > 0) {
         out += ' ';
@@ -68,8 +68,8 @@ void print_text(std::string_view text) {
     const bool whole = command && words.find('\'') != std::string_view::npos;
     shown += whole || columns_of(line) <= width
                  ? line
-                 : concat(std::string(indent, ' '),
-                          wrapped(words, indent + kHang, width, command ? " \\" : ""));
+                 : to_text(std::string(indent, ' '),
+                           wrapped(words, indent + kHang, width, command ? " \\" : ""));
     shown += '\n';
   }
   shown.pop_back();  // split() gives one more line behind the last line feed

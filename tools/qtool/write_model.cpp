@@ -39,9 +39,9 @@ std::optional<std::string> read_back(const ModelFiles& files, QuantizeMode mode,
     // The modes dynamic and weight-only do not run the model, so they accept operators that only
     // other runtimes support.
     if (mode == QuantizeMode::kStatic || error.code() != ErrorCode::kUnsupported) throw;
-    summary.coverage_line = concat("coverage is not known: ", error.what());
+    summary.coverage_line = to_text("coverage is not known: ", error.what());
     if (!can_run(prepared, preprocess)) return std::nullopt;
-    return concat("model '", model, "' runs, and what it becomes does not (", error.what(), ")");
+    return to_text("model '", model, "' runs, and what it becomes does not (", error.what(), ")");
   }
 }
 
@@ -52,7 +52,7 @@ void refuse_unless_forced(const std::string& what, const WriteModelOptions& opti
   if (!options.force) {
     if (options.refused) options.refused(summary);
     throw Error(ErrorCode::kUnsupported,
-                concat(what, "; the model is not written without quantize --force"));
+                to_text(what, "; the model is not written without quantize --force"));
   }
   warning(what);
 }
@@ -80,7 +80,7 @@ void write_model(const Graph& int8, const Model& fp32, const Graph& prepared,
     refuse_unless_forced(*fault, options, summary);
   }
   if (gains_nothing(options.mode, summary.coverage, summary.report)) {
-    refuse_unless_forced(concat("nothing of model '", fp32.path, "' becomes integers"), options,
+    refuse_unless_forced(to_text("nothing of model '", fp32.path, "' becomes integers"), options,
                          summary);
   }
   std::vector<OutputFile> outputs = options.beside;
@@ -92,7 +92,7 @@ void write_model(const Graph& int8, const Model& fp32, const Graph& prepared,
     if (!options.verify) return model.require_readable();
     summary.verified = options.verify(model);
     for (const std::string& fault : summary.verified->faults) {
-      refuse_unless_forced(concat("--verify: ", fault), options, summary);
+      refuse_unless_forced(to_text("--verify: ", fault), options, summary);
     }
   });
 }

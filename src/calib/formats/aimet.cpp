@@ -74,7 +74,7 @@ ActivationEntry encoded_activation(const std::string& name, const JsonField& fie
   const std::vector<Encoding> encodings = encodings_of(field);
   if (encodings.size() != 1) field.fail("one encoding: activations have one scale");
   const Encoding& encoding = encodings[0];
-  if (encoding.bits != 8) field.fail(concat("8 bits, not ", encoding.bits));
+  if (encoding.bits != 8) field.fail(to_text("8 bits, not ", encoding.bits));
   ActivationEntry entry;
   entry.tensor = name;
   entry.range = encoding.range;
@@ -98,7 +98,7 @@ void read_parameter(const std::string& name, const JsonField& field, const Layer
                     TableReadResult& result) {
   const std::vector<Encoding> encodings = encodings_of(field);
   const auto drop = [&](std::string_view why) {
-    result.notes.push_back(concat("parameter '", name, "' is left out: ", why));
+    result.notes.push_back(to_text("parameter '", name, "' is left out: ", why));
   };
   WeightEntry entry;
   entry.tensor = name;
@@ -109,7 +109,7 @@ void read_parameter(const std::string& name, const JsonField& field, const Layer
     }
     entry.affines.scales.push_back(encoding.scale);
   }
-  if (encodings[0].bits != 8) return drop(concat("it has ", encodings[0].bits, " bits"));
+  if (encodings[0].bits != 8) return drop(to_text("it has ", encodings[0].bits, " bits"));
   const auto row = std::find_if(names.begin(), names.end(),
                                 [&](const LayerName& layer) { return layer.weight == name; });
   if (row != names.end()) entry.consumer = row->layer;

@@ -92,12 +92,12 @@ class NcnnReader {
       const auto words = words_of(row.text);
       if (words.empty()) {
         if (row.number < static_cast<std::int64_t>(rows.size())) {
-          note(concat("line ", row.number, " is empty: as in ncnn, nothing behind it counts"));
+          note(to_text("line ", row.number, " is empty: as in ncnn, nothing behind it counts"));
         }
         break;
       }
       if (words[0].starts_with('#')) {
-        note(concat("line ", row.number, " is switched off by its '#'"));
+        note(to_text("line ", row.number, " is switched off by its '#'"));
         continue;
       }
       take(row, words);
@@ -122,7 +122,7 @@ class NcnnReader {
       if (fresh) {
         weights_.push_back(std::move(entry));
       } else {
-        note(concat("'", key, "' occurs twice; the last row counts"));
+        note(to_text("'", key, "' occurs twice; the last row counts"));
         weights_[it->second] = std::move(entry);
       }
       return;
@@ -132,7 +132,7 @@ class NcnnReader {
     if (fresh) {
       inputs_in_order_.push_back(it->first);
     } else {
-      note(concat("'", key, "' occurs twice; the last row counts"));
+      note(to_text("'", key, "' occurs twice; the last row counts"));
     }
   }
 
@@ -146,18 +146,18 @@ class NcnnReader {
     std::vector<std::string> candidates;
     for (const LayerName& row : names_) candidates.push_back(row.layer);
     throw Error(ErrorCode::kInvalidTable,
-                concat(kNcnnWhat, ": the layer '", layer, "' is not in the model",
-                       nearest_text(layer, candidates)));
+                to_text(kNcnnWhat, ": the layer '", layer, "' is not in the model",
+                        nearest_text(layer, candidates)));
   }
 
   void add_activation(const std::string& layer) {
     const float reciprocal = inputs_.at(layer);
     const LayerName* known = layer_named(layer);
     require_known(layer, known != nullptr && !known->input.empty());
-    if (!weight_index_.contains(concat(layer, kParam, 0))) {
-      note(concat("layer '", layer,
-                  "' has an input row and no weight row: ncnn keeps it in FP32; "
-                  "exclude it to do the same"));
+    if (!weight_index_.contains(to_text(layer, kParam, 0))) {
+      note(to_text("layer '", layer,
+                   "' has an input row and no weight row: ncnn keeps it in FP32; "
+                   "exclude it to do the same"));
     }
     const std::string tensor = known == nullptr ? layer : known->input;
     const auto [it, fresh] = tensors_.try_emplace(tensor, result_.table.activations.size());
@@ -170,7 +170,7 @@ class NcnnReader {
     ActivationEntry& earlier = result_.table.activations[it->second];
     ActivationEntry entry = activation_of(tensor, reciprocal);
     if (entry.affine == earlier.affine && entry.degenerate == earlier.degenerate) return;
-    note(concat("layers that read '", tensor, "' have different scales; the widest range counts"));
+    note(to_text("layers that read '", tensor, "' have different scales; the widest range counts"));
     if (threshold_of(entry) > threshold_of(earlier)) earlier = std::move(entry);
   }
 
@@ -178,7 +178,7 @@ class NcnnReader {
     const LayerName* known = layer_named(entry.consumer);
     require_known(entry.consumer, known != nullptr);
     if (known != nullptr && !known->weight.empty() &&
-        entry.tensor == concat(known->layer, kParam, 0)) {
+        entry.tensor == to_text(known->layer, kParam, 0)) {
       entry.tensor = known->weight;
       if (entry.affines.axis >= 0) entry.affines.axis = known->axis;
     }
@@ -203,24 +203,25 @@ TableReadResult read_ncnn(std::string_view bytes, const TableReadOptions& option
 }
 
 std::string number_text(float reciprocal) {
-  return concat(reciprocal == 0.0F ? std::string("inf") : to_fixed(reciprocal, kNcnnDecimals), " ");
+  return to_text(reciprocal == 0.0F ? std::string("inf") : to_fixed(reciprocal, kNcnnDecimals),
+                 " ");
 }
 
 std::string key_text(std::string_view key) {
   name_for_row(key, kNcnnWhat, Comments::kHash);
   if (key.size() > kMaxKeyBytes || key.find_first_of(" \t") != key.npos) {
     throw Error(ErrorCode::kInvalidTable,
-                concat(kNcnnWhat, ": found the layer '", key.substr(0, kMaxKeyBytes),
-                       "', expected at most ", kMaxKeyBytes, " bytes without blanks"));
+                to_text(kNcnnWhat, ": found the layer '", key.substr(0, kMaxKeyBytes),
+                        "', expected at most ", kMaxKeyBytes, " bytes without blanks"));
   }
-  return concat(key, " ");
+  return to_text(key, " ");
 }
 
 std::string weight_row(const WeightEntry& entry) {
   // A row that was read with a key of another kind (attention, RNN) keeps this key. Any other
   // weight is row 0 of its layer.
   const bool is_key = entry.tensor.starts_with(entry.consumer + std::string(kParam));
-  std::string row = key_text(is_key ? entry.tensor : concat(entry.consumer, kParam, 0));
+  std::string row = key_text(is_key ? entry.tensor : to_text(entry.consumer, kParam, 0));
   for (std::size_t i = 0; i < entry.affines.scales.size(); ++i) {
     row += number_text(entry.reciprocals.size() == entry.affines.scales.size()
                            ? entry.reciprocals[i]
@@ -232,12 +233,12 @@ std::string weight_row(const WeightEntry& entry) {
 std::string input_row(std::string_view layer, const ActivationEntry& entry) {
   if (layer.find(kParam) != layer.npos) {
     throw Error(ErrorCode::kInvalidTable,
-                concat(kNcnnWhat, ": the layer '", layer,
-                       "' would be read as a weight because of '", kParam, "' in its name"));
+                to_text(kNcnnWhat, ": the layer '", layer,
+                        "' would be read as a weight because of '", kParam, "' in its name"));
   }
   const float threshold = threshold_of(entry);
-  return concat(key_text(layer), number_text(threshold == 0.0F ? 0.0F : kNcnnLevels / threshold),
-                "\n");
+  return to_text(key_text(layer), number_text(threshold == 0.0F ? 0.0F : kNcnnLevels / threshold),
+                 "\n");
 }
 
 std::string write_ncnn(const CalibrationTable& table, const TableWriteOptions& options) {

@@ -56,8 +56,8 @@ TableReadResult read_ort_cache(std::string_view bytes, const TableReadOptions& /
     const auto amax = static_cast<float>(number_in_row(row, kOrtCacheWhat, line.substr(at)));
     if (!std::isfinite(amax)) fail_row(row, kOrtCacheWhat, line.substr(at), "a finite float32");
     if (amax < 0.0F) {
-      result.notes.push_back(concat("'", name, "' has the largest value ", amax,
-                                    "; its magnitude is taken, the true range may be wider"));
+      result.notes.push_back(to_text("'", name, "' has the largest value ", amax,
+                                     "; its magnitude is taken, the true range may be wider"));
     }
     list.add(entry_of_amax(std::move(name), std::abs(amax)));
   }
@@ -73,8 +73,8 @@ std::string write_ort_cache(const CalibrationTable& table, const TableWriteOptio
   require_eight_bits(table, kOrtCacheWhat);
   std::vector<std::string> lines;
   for (const ActivationEntry& entry : table.activations) {
-    lines.push_back(concat(name_for_row(entry.tensor, kOrtCacheWhat, Comments::kNone), " ",
-                           to_text(threshold_of(entry)), "\n"));
+    lines.push_back(to_text(name_for_row(entry.tensor, kOrtCacheWhat, Comments::kNone), " ",
+                            to_text(threshold_of(entry)), "\n"));
   }
   std::sort(lines.begin(), lines.end());
   std::string out;

@@ -80,8 +80,8 @@ std::string to_json_text(const Overrides& overrides) {
   if (!overrides.wide.empty()) json["wide"] = overrides.wide;
   std::string text = json_text(json);
   if (std::ssize(text) > kMaxOverridesBytes) {
-    throw Error(ErrorCode::kUnsupported, concat("overrides: found ", text.size(),
-                                                " bytes, expected at most ", kMaxOverridesBytes));
+    throw Error(ErrorCode::kUnsupported, to_text("overrides: found ", text.size(),
+                                                 " bytes, expected at most ", kMaxOverridesBytes));
   }
   return text;
 }

@@ -50,13 +50,13 @@ Json scheme_to_json(const Scheme& scheme) {
 double finite(double value, std::string_view what) {
   if (!std::isfinite(value)) {
     throw Error(ErrorCode::kInvalidTable,
-                concat("table: ", what, " is ", value, ", expected a finite number"));
+                to_text("table: ", what, " is ", value, ", expected a finite number"));
   }
   return value;
 }
 
 Json to_json(const ActivationEntry& entry) {
-  const std::string what = concat("a number of tensor '", entry.tensor, "'");
+  const std::string what = to_text("a number of tensor '", entry.tensor, "'");
   for (const float value : {entry.range.min, entry.range.max, entry.affine.scale,
                             entry.observed.min, entry.observed.max}) {
     finite(value, what);
@@ -99,7 +99,7 @@ Json to_json(const ActivationEntry& entry) {
 
 Json to_json(const WeightEntry& entry) {
   for (const float scale : entry.affines.scales)
-    finite(scale, concat("a scale of '", entry.tensor, "'"));
+    finite(scale, to_text("a scale of '", entry.tensor, "'"));
   Json object;
   object["tensor"] = entry.tensor;
   object["consumer"] = entry.consumer;
@@ -122,9 +122,9 @@ Json to_json(const Alias& alias) {
 // Writes one entry per line. This is readable, and a change of one tensor changes only one line.
 template <typename Entry>
 void append_entries(std::string& out, std::string_view key, const std::vector<Entry>& entries) {
-  out += concat(",\n  \"", key, "\": [");
+  out += to_text(",\n  \"", key, "\": [");
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    out += concat(i == 0 ? "\n    " : ",\n    ", to_json(entries[i]).dump());
+    out += to_text(i == 0 ? "\n    " : ",\n    ", to_json(entries[i]).dump());
   }
   out += entries.empty() ? "]" : "\n  ]";
 }
@@ -236,7 +236,7 @@ WeightEntry read_weight(const JsonField& field) {
   entry.affines.scales = field.at("scales").as_floats();
   for (const float scale : entry.affines.scales) {
     if (scale < std::numeric_limits<float>::min()) {
-      field.at("scales").fail(concat("positive, normal float32 numbers, not ", scale));
+      field.at("scales").fail(to_text("positive, normal float32 numbers, not ", scale));
     }
   }
   if (const auto bits = field.find("bits")) entry.bits = static_cast<int>(bits->as_int(2, 8));
@@ -255,7 +255,7 @@ WeightEntry read_weight(const JsonField& field) {
   if (const auto reciprocals = field.find("reciprocals")) {
     entry.reciprocals = reciprocals->as_floats();
     if (entry.reciprocals.size() != entry.affines.scales.size()) {
-      reciprocals->fail(concat(entry.affines.scales.size(), " numbers"));
+      reciprocals->fail(to_text(entry.affines.scales.size(), " numbers"));
     }
     for (const float reciprocal : entry.reciprocals) {
       if (reciprocal < 0.0F) reciprocals->fail("numbers not below 0");
@@ -281,7 +281,7 @@ void require_unique_names(const CalibrationTable& table) {
   const auto insert = [&](std::string_view name) {
     if (!names.insert(name).second) {
       throw Error(ErrorCode::kInvalidTable,
-                  concat("table: found the tensor '", name, "' twice, expected one entry each"));
+                  to_text("table: found the tensor '", name, "' twice, expected one entry each"));
     }
   };
   for (const ActivationEntry& entry : table.activations) insert(entry.tensor);
@@ -292,9 +292,9 @@ void require_unique_names(const CalibrationTable& table) {
 
 std::string write_table(const CalibrationTable& table) try {
   const auto line = [](std::string_view key, const Json& value) {
-    return concat(",\n  \"", key, "\": ", value.dump());
+    return to_text(",\n  \"", key, "\": ", value.dump());
   };
-  std::string out = concat("{\n  \"format\": \"", kTableFormat, "\"");
+  std::string out = to_text("{\n  \"format\": \"", kTableFormat, "\"");
   out += line("schema", kTableSchema);
   out += line("model", {{"fingerprint", to_hex(table.model_fingerprint)}});
   out +=
@@ -323,7 +323,7 @@ CalibrationTable read_table(std::string_view text) {
   const nlohmann::json document = parse_json(text, kMaxTableBytes, "table", kCode);
   const JsonField root(document, "table", kCode);
   const JsonField format = root.at("format");
-  if (format.as_string() != kTableFormat) format.fail(concat("'", kTableFormat, "'"));
+  if (format.as_string() != kTableFormat) format.fail(to_text("'", kTableFormat, "'"));
   // The version is checked first: fields of another version could be misread.
   static_cast<void>(root.at("schema").as_int(kTableSchema, kTableSchema));
   root.require_object({"format", "schema", "model", "images", "exact_bins", "preprocess", "method",

@@ -23,7 +23,7 @@ std::string quoted(std::string_view text) {
   for (char& c : out) {
     if (is_control(c) || static_cast<unsigned char>(c) >= 0x80) c = '?';
   }
-  return concat("'", out, text.size() > kMaxQuoted ? "..." : "", "'");
+  return to_text("'", out, text.size() > kMaxQuoted ? "..." : "", "'");
 }
 
 std::optional<double> to_number(std::string_view text) {
@@ -39,13 +39,14 @@ std::optional<double> to_number(std::string_view text) {
 
 std::vector<TextRow> text_rows(std::string_view bytes, std::string_view what) {
   if (static_cast<std::int64_t>(bytes.size()) > kMaxTableBytes) {
-    throw Error(ErrorCode::kInvalidTable, concat(what, ": found ", bytes.size(),
-                                                 " bytes, expected at most ", kMaxTableBytes));
+    throw Error(ErrorCode::kInvalidTable, to_text(what, ": found ", bytes.size(),
+                                                  " bytes, expected at most ", kMaxTableBytes));
   }
   std::vector<TextRow> rows;
   while (!bytes.empty()) {
     if (rows.size() == kMaxRows) {
-      throw Error(ErrorCode::kInvalidTable, concat(what, ": found more than ", kMaxRows, " lines"));
+      throw Error(ErrorCode::kInvalidTable,
+                  to_text(what, ": found more than ", kMaxRows, " lines"));
     }
     const std::size_t end = std::min(bytes.find('\n'), bytes.size());
     std::string_view line = bytes.substr(0, end);
@@ -58,15 +59,15 @@ std::vector<TextRow> text_rows(std::string_view bytes, std::string_view what) {
 
 void fail_row(const TextRow& row, std::string_view what, std::string_view found,
               std::string_view expected) {
-  throw Error(ErrorCode::kInvalidTable, concat(what, ", line ", row.number, ": found ",
-                                               quoted(found), ", expected ", expected));
+  throw Error(ErrorCode::kInvalidTable, to_text(what, ", line ", row.number, ": found ",
+                                                quoted(found), ", expected ", expected));
 }
 
 std::string name_in_row(const TextRow& row, std::string_view what, std::string_view name,
                         std::size_t most_bytes) {
   if (name.empty() || name.size() > most_bytes ||
       std::any_of(name.begin(), name.end(), is_control)) {
-    fail_row(row, what, name, concat("a printable name of 1 to ", most_bytes, " bytes"));
+    fail_row(row, what, name, to_text("a printable name of 1 to ", most_bytes, " bytes"));
   }
   return std::string(name);
 }
@@ -95,8 +96,8 @@ std::string_view name_for_row(std::string_view name, std::string_view what, Comm
   const bool hidden = comments == Comments::kHash && name.starts_with('#');
   if (name.empty() || hidden || std::any_of(name.begin(), name.end(), is_control)) {
     throw Error(ErrorCode::kInvalidTable,
-                concat(what, ": found the name ", quoted(name), ", expected a printable one",
-                       comments == Comments::kHash ? " without '#' in front" : ""));
+                to_text(what, ": found the name ", quoted(name), ", expected a printable one",
+                        comments == Comments::kHash ? " without '#' in front" : ""));
   }
   return name;
 }
@@ -107,7 +108,7 @@ void ActivationList::add(ActivationEntry entry) {
     result_.table.activations.push_back(std::move(entry));
     return;
   }
-  result_.notes.push_back(concat("'", entry.tensor, "' occurs twice; the last row counts"));
+  result_.notes.push_back(to_text("'", entry.tensor, "' occurs twice; the last row counts"));
   result_.table.activations[it->second] = std::move(entry);
 }
 
@@ -153,7 +154,7 @@ void require_eight_bits(const CalibrationTable& table, std::string_view what) {
   const int bits = table.method_options.scheme.bits;
   if (bits == 8) return;
   throw Error(ErrorCode::kUnsupported,
-              concat(what, ": found activations of ", bits, " bits in the table, expected 8"));
+              to_text(what, ": found activations of ", bits, " bits in the table, expected 8"));
 }
 
 CalibrationTable foreign_table(std::string method) {

@@ -80,7 +80,7 @@ class StatisticsReader {
   /// Reads a count of at most `most`, which bounds the memory that is allocated for it.
   std::int64_t count(std::int64_t most) {
     const std::uint64_t value = number();
-    if (value > static_cast<std::uint64_t>(most)) field_.fail(concat("a count up to ", most));
+    if (value > static_cast<std::uint64_t>(most)) field_.fail(to_text("a count up to ", most));
     return static_cast<std::int64_t>(value);
   }
   /// Reads a count of items that take at least `bytes` bytes each in the rest of the input.
@@ -112,7 +112,7 @@ class StatisticsReader {
     return values;
   }
   void require_end() const {
-    if (at_ != bytes_.size()) field_.fail(concat(at_, " bytes"));
+    if (at_ != bytes_.size()) field_.fail(to_text(at_, " bytes"));
   }
 
  private:
@@ -206,7 +206,7 @@ std::string write_collection(const Collection& collection) try {
     states += state;
   }
   document["tensors"] = std::move(tensors);
-  return concat(document.dump(), "\n", states);
+  return to_text(document.dump(), "\n", states);
 } catch (const nlohmann::json::exception&) {
   throw Error(ErrorCode::kInvalidTable, "statistics: a name is not UTF-8 and cannot be written");
 }
@@ -214,8 +214,8 @@ std::string write_collection(const Collection& collection) try {
 Collection read_collection(std::string_view bytes) try {
   constexpr ErrorCode kCode = ErrorCode::kInvalidTable;
   if (static_cast<std::int64_t>(bytes.size()) > kMaxStatisticsBytes) {
-    throw Error(kCode, concat("statistics: found ", bytes.size(), " bytes, expected at most ",
-                              kMaxStatisticsBytes));
+    throw Error(kCode, to_text("statistics: found ", bytes.size(), " bytes, expected at most ",
+                               kMaxStatisticsBytes));
   }
   const std::size_t line = std::min(bytes.find('\n'), bytes.size());
   const nlohmann::json document =
@@ -223,11 +223,11 @@ Collection read_collection(std::string_view bytes) try {
   std::string_view states = bytes.substr(std::min(line + 1, bytes.size()));
   const JsonField root(document, "statistics", kCode);
   const JsonField format = root.at("format");
-  if (format.as_string() != kStatisticsFormat) format.fail(concat("'", kStatisticsFormat, "'"));
+  if (format.as_string() != kStatisticsFormat) format.fail(to_text("'", kStatisticsFormat, "'"));
   const std::int64_t schema = root.at("schema").as_int(0, kMaxStatisticsCount);
   if (schema != kSchema) {
-    throw Error(kCode, concat("statistics: found schema ", schema, ", expected ", kSchema,
-                              "; calibrate again with --save-statistics"));
+    throw Error(kCode, to_text("statistics: found schema ", schema, ", expected ", kSchema,
+                               "; calibrate again with --save-statistics"));
   }
   root.require_object({"format", "schema", "model", "table", "images", "outputs", "exact_bins",
                        "preprocess", "tensors"});
@@ -241,7 +241,7 @@ Collection read_collection(std::string_view bytes) try {
   if (outputs.as_string() == kMaps) {
     collection.outputs = Outputs::kMaps;
   } else if (outputs.as_string() != kVectors) {
-    outputs.fail(concat("'", kVectors, "' or '", kMaps, "'"));
+    outputs.fail(to_text("'", kVectors, "' or '", kMaps, "'"));
   }
   collection.exact_bins = root.at("exact_bins").as_int(0, kMaxBins);
   if (const auto field = root.find("preprocess")) collection.preprocess = preprocess_of(*field);
@@ -255,7 +255,7 @@ Collection read_collection(std::string_view bytes) try {
   }
   if (!states.empty()) {
     throw Error(kCode,
-                concat("statistics: found ", states.size(), " bytes behind the last tensor"));
+                to_text("statistics: found ", states.size(), " bytes behind the last tensor"));
   }
   return collection;
 } catch (const Error& error) {

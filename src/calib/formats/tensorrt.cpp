@@ -88,7 +88,7 @@ TableReadResult read_tensorrt(std::string_view bytes, const TableReadOptions& /*
     ActivationEntry entry = entry_of_scale(std::move(name), scale);
     if (entry.degenerate != Degenerate::kNo) {
       result.notes.push_back(
-          concat("'", entry.tensor, "' has the scale ", scale, "; 1 takes its place"));
+          to_text("'", entry.tensor, "' has the scale ", scale, "; 1 takes its place"));
     }
     list.add(std::move(entry));
   }
@@ -102,19 +102,19 @@ std::string write_tensorrt(const CalibrationTable& table, const TableWriteOption
   const std::string algorithm = options.tensorrt_algorithm.value_or(std::string(header.algorithm));
   if (!is_version(version)) {
     throw Error(ErrorCode::kUsage,
-                concat("TensorRT version: found '", version, "', expected digits such as 8600"));
+                to_text("TensorRT version: found '", version, "', expected digits such as 8600"));
   }
   if (std::find(kAlgorithms.begin(), kAlgorithms.end(), algorithm) == kAlgorithms.end()) {
     std::string known;
     for (const std::string_view name : kAlgorithms)
-      known += concat(known.empty() ? "" : ", ", name);
+      known += to_text(known.empty() ? "" : ", ", name);
     throw Error(ErrorCode::kUsage,
-                concat("TensorRT algorithm: found '", algorithm, "', expected one of: ", known));
+                to_text("TensorRT algorithm: found '", algorithm, "', expected one of: ", known));
   }
-  std::string out = concat(kPrefix, version, "-", algorithm, "\n");
+  std::string out = to_text(kPrefix, version, "-", algorithm, "\n");
   for (const ActivationEntry& entry : table.activations) {
-    out += concat(name_for_row(entry.tensor, kTensorrtWhat, Comments::kNone), kSeparator,
-                  hex_of(symmetric_scale(entry)), "\n");
+    out += to_text(name_for_row(entry.tensor, kTensorrtWhat, Comments::kNone), kSeparator,
+                   hex_of(symmetric_scale(entry)), "\n");
   }
   return out;
 }

@@ -36,7 +36,7 @@ bool recognises_tpu_mlir(std::string_view bytes) {
 /// `<output>_<operator>`.
 const LayerName* row_of(const LayerNames& names, const std::string& op) {
   const auto found = std::find_if(names.begin(), names.end(), [&](const LayerName& row) {
-    return row.layer == op || (!row.op_type.empty() && op == concat(row.output, "_", row.op_type));
+    return row.layer == op || (!row.op_type.empty() && op == to_text(row.output, "_", row.op_type));
   });
   return found == names.end() || found->output.empty() ? nullptr : &*found;
 }
@@ -92,14 +92,14 @@ std::string write_tpu_mlir(const CalibrationTable& table, const TableWriteOption
                      [&](const LayerName& row) { return row.output == entry.tensor; });
     if (producer != options.names.end()) {
       op = producer->op_type.empty() ? producer->layer
-                                     : concat(producer->output, "_", producer->op_type);
+                                     : to_text(producer->output, "_", producer->op_type);
     }
     const bool observed = entry.observed.min != 0.0F || entry.observed.max != 0.0F;
     const float low = observed ? entry.observed.min : entry.range.min;
     const float high = observed ? entry.observed.max : entry.range.max;
-    out += concat(name_for_row(op, kTpuMlirWhat, Comments::kHash), " ",
-                  to_fixed(threshold_of(entry), kTpuMlirDecimals), " ",
-                  to_fixed(low, kTpuMlirDecimals), " ", to_fixed(high, kTpuMlirDecimals), "\n");
+    out += to_text(name_for_row(op, kTpuMlirWhat, Comments::kHash), " ",
+                   to_fixed(threshold_of(entry), kTpuMlirDecimals), " ",
+                   to_fixed(low, kTpuMlirDecimals), " ", to_fixed(high, kTpuMlirDecimals), "\n");
   }
   return out;
 }

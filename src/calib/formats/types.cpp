@@ -20,7 +20,7 @@ std::optional<Value> choice_of(const JsonField& field, std::string_view key, std
   const std::string name = member->as_string();
   if (name == first) return first_value;
   if (name == second) return second_value;
-  member->fail(concat("'", first, "' or '", second, "'"));
+  member->fail(to_text("'", first, "' or '", second, "'"));
 }
 
 std::optional<Symmetry> symmetry_of(const JsonField& field, std::string_view key) {

@@ -24,7 +24,7 @@ Range method_ema(const Statistics& statistics, const MethodOptions& options) {
   const double c = options.momentum;
   if (!(c >= kMinMomentum && c <= 1.0)) {
     throw Error(ErrorCode::kUsage,
-                concat("method ema: found momentum ", c, ", expected ", kMinMomentum, " to 1"));
+                to_text("method ema: found momentum ", c, ", expected ", kMinMomentum, " to 1"));
   }
   double min = 0.0;
   double max = 0.0;

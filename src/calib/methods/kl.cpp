@@ -29,8 +29,8 @@ constexpr double kNoDivergence = 1e3;    // for thresholds below all candidates
 void check_options(const MethodOptions& options) {
   if (options.levels < 2 || options.levels > options.bins || options.bins > kMaxKlBins) {
     throw Error(ErrorCode::kUsage,
-                concat("method kl: found ", options.bins, " bins and ", options.levels,
-                       " levels, expected 2 <= levels <= bins <= ", kMaxKlBins));
+                to_text("method kl: found ", options.bins, " bins and ", options.levels,
+                        " levels, expected 2 <= levels <= bins <= ", kMaxKlBins));
   }
 }
 

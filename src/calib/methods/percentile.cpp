@@ -13,8 +13,8 @@ namespace qtool {
 /// is the observed range. Cost: 0.1 ms. Source: Wu et al., arXiv 2004.09602, section 5.
 Range method_percentile(const Statistics& statistics, const MethodOptions& options) {
   if (!(options.percentile > 50.0 && options.percentile <= 100.0)) {
-    throw Error(ErrorCode::kUsage, concat("method percentile: found ", options.percentile,
-                                          ", expected more than 50 and at most 100"));
+    throw Error(ErrorCode::kUsage, to_text("method percentile: found ", options.percentile,
+                                           ", expected more than 50 and at most 100"));
   }
   const Range observed = statistics.range();
   const double tail = 0.5 * (1.0 - options.percentile / 100.0);

@@ -32,10 +32,10 @@ struct Source {
   std::string member;  // name in an .npz archive
 };
 
-std::string source_key(const Source& source) { return concat(source.name, "\n", source.kind); }
+std::string source_key(const Source& source) { return to_text(source.name, "\n", source.kind); }
 
 std::string title_of(const Source& source) {
-  return source.kind.empty() ? source.name : concat(source.name, " (", source.kind, ")");
+  return source.kind.empty() ? source.name : to_text(source.name, " (", source.kind, ")");
 }
 
 std::vector<Source> sources_of_file(const fs::path& path) {
@@ -58,7 +58,7 @@ std::vector<Source> sources_by_file_name(const fs::path& folder) {
 
 std::vector<Source> sources_of_dump(const fs::path& folder) {
   const fs::path index = folder / kDumpIndex;
-  const std::string what = concat("file '", index.string(), "'");
+  const std::string what = to_text("file '", index.string(), "'");
   const nlohmann::json json = parse_json(read_file(index, kMaxIndexBytes), kMaxIndexBytes, what,
                                          ErrorCode::kInvalidArgument);
   const JsonField root(json, what, ErrorCode::kInvalidArgument);
@@ -97,8 +97,8 @@ ArrayDiff diff_of(const Tensor& a, const Tensor& b) {
   // load() reads a raw file as one axis.
   const bool flat = a.shape().rank() == 1 || b.shape().rank() == 1;
   if (a.shape() != b.shape() && !(flat && a.elements() == b.elements())) {
-    throw Error(ErrorCode::kMismatch,
-                concat("shape ", a.shape().to_string(), " in A, ", b.shape().to_string(), " in B"));
+    throw Error(ErrorCode::kMismatch, to_text("shape ", a.shape().to_string(), " in A, ",
+                                              b.shape().to_string(), " in B"));
   }
   ArrayDiff diff;
   diff.shape = a.shape().rank() >= b.shape().rank() ? a.shape() : b.shape();
@@ -164,8 +164,8 @@ bool holds_arrays(const fs::path& path) { return array_kind(path).has_value(); }
 ArraysDiff diff_arrays(const fs::path& a, const fs::path& b, const Progress& progress) {
   const bool folder = fs::is_directory(a);
   if (folder != fs::is_directory(b)) {
-    throw Error(ErrorCode::kUsage, concat("'", (folder ? a : b).string(), "' is a folder, '",
-                                          (folder ? b : a).string(), "' is not"));
+    throw Error(ErrorCode::kUsage, to_text("'", (folder ? a : b).string(), "' is a folder, '",
+                                           (folder ? b : a).string(), "' is not"));
   }
   const bool dumps = folder && fs::exists(a / kDumpIndex) && fs::exists(b / kDumpIndex);
   const auto sources_of = [&](const fs::path& path) {
@@ -196,7 +196,7 @@ ArraysDiff diff_arrays(const fs::path& a, const fs::path& b, const Progress& pro
       diff.both.back().kind = source.kind;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kMismatch) throw;
-      diff.not_compared.push_back(concat(title_of(source), ": ", error.what()));
+      diff.not_compared.push_back(to_text(title_of(source), ": ", error.what()));
     }
   }
   report_progress(progress, done, std::ssize(of_a), "comparison", "arrays");
@@ -204,9 +204,9 @@ ArraysDiff diff_arrays(const fs::path& a, const fs::path& b, const Progress& pro
     if (!met.contains(&source)) diff.only_b.push_back(title_of(source));
   }
   if (met.empty()) {
-    throw Error(ErrorCode::kMismatch, concat("'", a.string(), "' and '", b.string(),
-                                             "' have no arrays of one name: ", of_a.size(),
-                                             " in the first, ", of_b.size(), " in the second"));
+    throw Error(ErrorCode::kMismatch, to_text("'", a.string(), "' and '", b.string(),
+                                              "' have no arrays of one name: ", of_a.size(),
+                                              " in the first, ", of_b.size(), " in the second"));
   }
   return diff;
 }

@@ -46,9 +46,9 @@ std::string value_text(const Value& value) {
   std::string extents;
   for (const Dim& dim : value.shape.value_or(std::vector<Dim>())) {
     const std::string symbol = dim.symbol.empty() ? "?" : dim.symbol;
-    extents += concat(extents.empty() ? "" : ", ", dim.size ? to_text(*dim.size) : symbol);
+    extents += to_text(extents.empty() ? "" : ", ", dim.size ? to_text(*dim.size) : symbol);
   }
-  return value.shape ? concat(text, " [", extents, "]") : text;
+  return value.shape ? to_text(text, " [", extents, "]") : text;
 }
 
 /// A model with the queries that the comparison needs.
@@ -92,7 +92,7 @@ class Side {
   /// A hash of operator, attributes and constants: it matches nodes whose names differ.
   [[nodiscard]] std::uint64_t likeness(NodeId id) const {
     const Node& node = graph_.node(id);
-    std::uint64_t hash = hash_bytes(concat(node.domain, "\n", node.op_type));
+    std::uint64_t hash = hash_bytes(to_text(node.domain, "\n", node.op_type));
     for (const auto& [key, value] : node.attributes) {
       hash = hash_bytes(key, hash);
       if (const auto* tensor = std::get_if<TensorPtr>(&value))
@@ -133,7 +133,7 @@ std::vector<std::pair<std::string, Affines>> scales_of(const Side& side) {
       std::sort(readers.begin(), readers.end());
       const Node& reader = side.graph().node(readers[0]);
       const auto at = std::find(reader.inputs.begin(), reader.inputs.end(), node.outputs[0]);
-      name = concat(side.name(readers[0]), ", input ", at - reader.inputs.begin());
+      name = to_text(side.name(readers[0]), ", input ", at - reader.inputs.begin());
     } else {
       continue;  // the QuantizeLinear in front has the same scales
     }
@@ -189,12 +189,12 @@ class Comparison {
       const auto port = [&](const Side& side, const std::vector<ValueId>& ids) {
         if (i >= ids.size()) return std::string("absent");
         const Value& value = side.graph().value(ids[i]);
-        return concat("'", value.name, "' ", value_text(value));
+        return to_text("'", value.name, "' ", value_text(value));
       };
       const std::string of_a = port(a_, a);
       const std::string of_b = port(b_, b);
       if (of_a != of_b)
-        diff_.interface.push_back(concat(what, " ", i, ": ", of_a, " in A, ", of_b, " in B"));
+        diff_.interface.push_back(to_text(what, " ", i, ": ", of_a, " in A, ", of_b, " in B"));
     }
   }
 
@@ -210,8 +210,8 @@ class Comparison {
                                                        : to_text(found->second);
       };
       if (version(a_) == version(b_)) continue;
-      diff_.interface.push_back(concat("opset", domain.empty() ? "" : concat(" of ", domain), ": ",
-                                       version(a_), " in A, ", version(b_), " in B"));
+      diff_.interface.push_back(to_text("opset", domain.empty() ? "" : to_text(" of ", domain),
+                                        ": ", version(a_), " in A, ", version(b_), " in B"));
     }
   }
 
@@ -251,7 +251,7 @@ class Comparison {
   }
 
   void changed(NodeId id, std::string_view what) {
-    diff_.changed.push_back(concat(a_.graph().describe(id), ": ", what));
+    diff_.changed.push_back(to_text(a_.graph().describe(id), ": ", what));
   }
 
   /// Whether two values are the same output of matched nodes or the same input of the models.
@@ -287,7 +287,7 @@ class Comparison {
     const Node& a = a_.graph().node(id_a);
     const Node& b = b_.graph().node(id_b);
     if (a.op_type != b.op_type || a.domain != b.domain) {
-      changed(id_a, concat("is ", b.op_type, " in B"));
+      changed(id_a, to_text("is ", b.op_type, " in B"));
       return;
     }
     std::set<std::string> keys;
@@ -298,16 +298,16 @@ class Comparison {
       const auto of_a = a.attributes.find(key);
       const auto of_b = b.attributes.find(key);
       if (of_a == a.attributes.end()) {
-        if (!is_default(b_, b, key)) changed(id_a, concat("attribute '", key, "' only in B"));
+        if (!is_default(b_, b, key)) changed(id_a, to_text("attribute '", key, "' only in B"));
       } else if (of_b == b.attributes.end()) {
-        if (!is_default(a_, a, key)) changed(id_a, concat("attribute '", key, "' only in A"));
+        if (!is_default(a_, a, key)) changed(id_a, to_text("attribute '", key, "' only in A"));
       } else if (!equal_attribute(of_a->second, of_b->second)) {
-        changed(id_a, concat("attribute '", key, "' differs"));
+        changed(id_a, to_text("attribute '", key, "' differs"));
       }
     }
     for (std::size_t i = 0; i < std::max(a.inputs.size(), b.inputs.size()); ++i) {
       if (a.has_input(i) != b.has_input(i)) {
-        changed(id_a, concat("input ", i, " only in ", a.has_input(i) ? "A" : "B"));
+        changed(id_a, to_text("input ", i, " only in ", a.has_input(i) ? "A" : "B"));
       } else if (a.has_input(i)) {
         compare_inputs(id_a, static_cast<std::int64_t>(i), a.inputs[i], b.inputs[i]);
       }
@@ -318,18 +318,18 @@ class Comparison {
     const TensorPtr x = a_.constant(a);
     const TensorPtr y = b_.constant(b);
     if ((x == nullptr) != (y == nullptr)) {
-      changed(node, concat("input ", index, " is a constant only in ", x != nullptr ? "A" : "B"));
+      changed(node, to_text("input ", index, " is a constant only in ", x != nullptr ? "A" : "B"));
       return;
     }
     if (x == nullptr) {
-      if (!same_source(a, b)) changed(node, concat("input ", index, " comes from elsewhere"));
+      if (!same_source(a, b)) changed(node, to_text("input ", index, " comes from elsewhere"));
       return;
     }
     WeightDiff weight{
         a_.name(node), index, a_.graph().value(a).name, b_.graph().value(b).name, "", {}};
     if (x->shape() != y->shape() || x->dtype() != y->dtype()) {
-      weight.other = concat(name_of(x->dtype()), " ", x->shape().to_string(), " in A, ",
-                            name_of(y->dtype()), " ", y->shape().to_string(), " in B");
+      weight.other = to_text(name_of(x->dtype()), " ", x->shape().to_string(), " in A, ",
+                             name_of(y->dtype()), " ", y->shape().to_string(), " in B");
     } else {
       weight.diff = diff_of(*x, *y);
     }
@@ -346,7 +346,7 @@ class Comparison {
         name_in_b[a_.graph().value(of_a.outputs[i]).name] = b_.graph().value(of_b.outputs[i]).name;
       }
       for (std::size_t i = 0; i < of_a.inputs.size(); ++i) {
-        name_in_b[concat(a_.name(a), ", input ", i)] = concat(b_.name(b), ", input ", i);
+        name_in_b[to_text(a_.name(a), ", input ", i)] = to_text(b_.name(b), ", input ", i);
       }
     }
     const std::vector<std::pair<std::string, Affines>> of_b = scales_of(b_);

@@ -49,7 +49,7 @@ std::string_view reader_of(const ActivationEntry& /*entry*/) { return {}; }
 std::string_view reader_of(const WeightEntry& entry) { return entry.consumer; }
 
 std::string entry_key(std::string_view tensor, std::string_view reader) {
-  return concat(tensor, "\n", reader);
+  return to_text(tensor, "\n", reader);
 }
 
 /// The entries of one table by tensor and reader. Shared weights have one entry for each node that

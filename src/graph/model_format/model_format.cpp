@@ -32,7 +32,7 @@ const ModelFormat& format_to_load(std::string_view path, std::string_view bytes)
 std::string joined(std::string_view ModelFormat::*text, std::string_view between) {
   std::string all;
   for (const ModelFormat& format : model_formats()) {
-    all += concat(all.empty() ? "" : between, format.*text);
+    all += to_text(all.empty() ? "" : between, format.*text);
   }
   return all;
 }
@@ -59,9 +59,9 @@ const ModelFormat& format_to_save(const std::filesystem::path& path) {
   const ModelFormat* format = format_by_ending(path.native());
   if (format == nullptr) return model_formats().front();
   if (format->save == nullptr) {
-    throw Error(ErrorCode::kUsage, concat("output '", path.string(), "': models of ", format->name,
-                                          " are only read, expected the name of a file of ",
-                                          model_formats().front().name));
+    throw Error(ErrorCode::kUsage, to_text("output '", path.string(), "': models of ", format->name,
+                                           " are only read, expected the name of a file of ",
+                                           model_formats().front().name));
   }
   return *format;
 }

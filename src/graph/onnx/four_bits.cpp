@@ -51,8 +51,8 @@ void mark_four_bits(Graph& graph, ValueId id) {
   for (const NodeId reader : readers) {
     if (graph.node(reader).op_type != "DequantizeLinear") {  // com.microsoft has one too
       throw Error(ErrorCode::kUnsupported,
-                  concat("'", graph.value(id).name, "': has integers of 4 bits, read by ",
-                         graph.describe(reader), ", expected DequantizeLinear"));
+                  to_text("'", graph.value(id).name, "': has integers of 4 bits, read by ",
+                          graph.describe(reader), ", expected DequantizeLinear"));
     }
     graph.attributes(reader)[std::string(kBitsAttribute)] = std::int64_t{4};
   }

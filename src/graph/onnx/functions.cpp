@@ -16,7 +16,7 @@ namespace {
 constexpr int kDefaultAttributesField = 11;  // field number in FunctionProto
 
 std::string key_of(const std::string& domain, const std::string& name) {
-  return concat(plain_domain(domain), "\n", name);
+  return to_text(plain_domain(domain), "\n", name);
 }
 
 // Whether an operator of ONNX's own domain means the same in both opsets.
@@ -38,9 +38,9 @@ void require_same_opsets(const onnx::FunctionProto& function,
       }
       throw Error(
           ErrorCode::kUnsupported,
-          concat("function '", function.name(), "': its ", node.op_type(), " is of version ",
-                 import.version(), " of operator set '", domain.empty() ? "ai.onnx" : domain,
-                 "', the model imports version ", known->second));
+          to_text("function '", function.name(), "': its ", node.op_type(), " is of version ",
+                  import.version(), " of operator set '", domain.empty() ? "ai.onnx" : domain,
+                  "', the model imports version ", known->second));
     }
   }
 }
@@ -52,7 +52,7 @@ OnnxFunctions::OnnxFunctions(const onnx::ModelProto& model,
   for (const onnx::FunctionProto& function : model.functions()) {
     if (!functions_.try_emplace(key_of(function.domain(), function.name()), &function).second) {
       throw Error(ErrorCode::kInvalidModel,
-                  concat("the model defines two functions '", function.name(), "'"));
+                  to_text("the model defines two functions '", function.name(), "'"));
     }
     require_same_opsets(function, opsets);
   }
@@ -75,7 +75,7 @@ std::vector<onnx::AttributeProto> default_attributes(const onnx::FunctionProto& 
     onnx::AttributeProto attribute;
     if (!attribute.ParseFromString(field.length_delimited())) {
       throw Error(ErrorCode::kInvalidModel,
-                  concat("function '", function.name(), "': a default attribute is broken"));
+                  to_text("function '", function.name(), "': a default attribute is broken"));
     }
     defaults.push_back(std::move(attribute));
   }

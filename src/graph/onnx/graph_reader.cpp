@@ -76,7 +76,7 @@ class GraphReader {
  private:
   void read_parts(onnx::GraphProto& proto) {
     if (depth_ > kMaxNesting) {
-      refuse_model(concat("subgraphs lie more than ", kMaxNesting, " deep in each other"),
+      refuse_model(to_text("subgraphs lie more than ", kMaxNesting, " deep in each other"),
                    ErrorCode::kUnsupported);
     }
     read_constants(proto);
@@ -103,14 +103,14 @@ class GraphReader {
 
   void read_constants(onnx::GraphProto& proto) {
     if (proto.sparse_initializer_size() > 0) {
-      refuse_model(concat("initializer '", proto.sparse_initializer(0).values().name(),
-                          "': is sparse, which is not supported"),
+      refuse_model(to_text("initializer '", proto.sparse_initializer(0).values().name(),
+                           "': is sparse, which is not supported"),
                    ErrorCode::kUnsupported);
     }
     for (onnx::TensorProto& tensor : *proto.mutable_initializer()) {
       check_stop(parts_.stop);
       if (tensor.name().empty()) refuse_model("an initializer has no name");
-      const std::string what = concat("initializer '", tensor.name(), "'");
+      const std::string what = to_text("initializer '", tensor.name(), "'");
       const ValueId id = graph_.add_constant(tensor.name(), parts_.tensors.read(tensor, what));
       if (holds_4_bits(tensor)) four_bits_.push_back(id);
       // The raw data is freed, so that large models are not held twice. The data in a function is
@@ -121,14 +121,14 @@ class GraphReader {
 
   void read_inputs(const onnx::GraphProto& proto) {
     for (const onnx::ValueInfoProto& info : proto.input()) {
-      if (info.name().empty()) refuse_model(concat("a ", role_, " input has no name"));
+      if (info.name().empty()) refuse_model(to_text("a ", role_, " input has no name"));
       const auto known = graph_.find_value(info.name());
       // Up to IR version 3 every initializer was an input as well. In a body it stays an input,
       // because the number of inputs matters there.
       if (known && graph_.is_constant(*known) && depth_ == 0) continue;
       const ValueId value = graph_.add_value(info.name());
       graph_.add_input(value);
-      require_tensor(info, concat(role_, " input"));
+      require_tensor(info, to_text(role_, " input"));
       declare(value, info);
     }
   }
@@ -136,9 +136,9 @@ class GraphReader {
   void read_outputs(const onnx::GraphProto& proto) {
     for (const onnx::ValueInfoProto& info : proto.output()) {
       const auto value = graph_.find_value(info.name());
-      if (!value) refuse_model(concat("graph output '", info.name(), "': nothing defines it"));
+      if (!value) refuse_model(to_text("graph output '", info.name(), "': nothing defines it"));
       if (graph_.is_output(*value)) {
-        refuse_model(concat("graph output '", info.name(), "': is listed twice"));
+        refuse_model(to_text("graph output '", info.name(), "': is listed twice"));
       }
       add_output(*value, info);
     }
@@ -148,7 +148,7 @@ class GraphReader {
   // A body may output the same value twice, and it may output values of the surrounding graph.
   void read_body_outputs(const onnx::GraphProto& proto) {
     for (const onnx::ValueInfoProto& info : proto.output()) {
-      if (info.name().empty()) refuse_model(concat("a ", role_, " output has no name"));
+      if (info.name().empty()) refuse_model(to_text("a ", role_, " output has no name"));
       ValueId value = intern(info.name(), nullptr);
       if (graph_.is_output(value)) {
         const ValueId copy = graph_.add_value(graph_.unique_name(info.name()));
@@ -161,7 +161,7 @@ class GraphReader {
 
   void add_output(ValueId value, const onnx::ValueInfoProto& info) {
     graph_.add_output(value);
-    require_tensor(info, concat(role_, " output"));
+    require_tensor(info, to_text(role_, " output"));
     if (!graph_.is_constant(value) && !graph_.is_input(value)) declare(value, info);
   }
 
@@ -181,7 +181,7 @@ class GraphReader {
     }
     const auto known = call->values.find(name);
     if (known != call->values.end()) return known->second;
-    const ValueId id = graph_.add_value(graph_.unique_name(concat(call->prefix, name)));
+    const ValueId id = graph_.add_value(graph_.unique_name(to_text(call->prefix, name)));
     call->values.emplace(name, id);
     return id;
   }
@@ -192,38 +192,38 @@ class GraphReader {
     }
     const std::string what = describe(proto);
     Node node;
-    node.name =
-        call == nullptr || proto.name().empty() ? proto.name() : concat(call->prefix, proto.name());
+    node.name = call == nullptr || proto.name().empty() ? proto.name()
+                                                        : to_text(call->prefix, proto.name());
     // Reports and --exclude identify nodes by their names. If a name occurs again, the later node
     // loses it and is identified by its first output, like all nodes without a name.
     if (!node_names_.insert(node.name).second) node.name.clear();
     node.op_type = proto.op_type();
     node.domain = plain_domain(proto.domain());
-    if (node.op_type.empty()) refuse_model(concat(what, ": names no operator"));
+    if (node.op_type.empty()) refuse_model(to_text(what, ": names no operator"));
     // Reserved for compiled plans: operators of such a domain exist only there.
     if (node.domain.starts_with(kReserved)) {
-      refuse_model(concat(what, ": domain '", node.domain, "' is reserved"));
+      refuse_model(to_text(what, ": domain '", node.domain, "' is reserved"));
     }
     for (const std::string& input : proto.input()) node.inputs.push_back(intern(input, call));
     std::unordered_set<ValueId> made;
     for (const std::string& output : proto.output()) {
       const ValueId value = intern(output, call);
       if (value != kNoValue && !made.insert(value).second) {
-        refuse_model(concat(what, ": value '", output, "' is defined twice"));
+        refuse_model(to_text(what, ": value '", output, "' is defined twice"));
       }
       node.outputs.push_back(value);
     }
     std::map<std::string, std::vector<std::string>> captured;  // by attribute
     for (AttributeProto& given : *proto.mutable_attribute()) {
       if (given.name().starts_with(kReserved)) {
-        refuse_model(concat(what, ": attribute name '", given.name(), "' is reserved"));
+        refuse_model(to_text(what, ": attribute name '", given.name(), "' is reserved"));
       }
       const AttributeProto* attribute = resolve(given, call, what);
       if (attribute == nullptr) continue;
       const bool is_graph = type_of(*attribute) == AttributeProto::GRAPH;
       if (is_graph && !is_run(proto, given)) {
-        refuse_model(concat(what, ": attribute '", given.name(),
-                            "' is a subgraph, which the operator does not run"),
+        refuse_model(to_text(what, ": attribute '", given.name(),
+                             "' is a subgraph, which the operator does not run"),
                      ErrorCode::kUnsupported);
       }
       const bool is_constant = node.is("Constant") && given.name() == "value";
@@ -234,7 +234,7 @@ class GraphReader {
                         : is_constant ? read_constant(*attribute, what, parts_.tensors)
                                       : read_attribute(*attribute, what, parts_.tensors);
       if (!node.attributes.try_emplace(given.name(), std::move(value)).second) {
-        refuse_model(concat(what, ": attribute '", given.name(), "' is given twice"));
+        refuse_model(to_text(what, ": attribute '", given.name(), "' is given twice"));
       }
     }
     for (const auto& [attribute, names] : captured) {
@@ -245,16 +245,16 @@ class GraphReader {
 
   // Reads the nodes of a function in place of the node that calls it.
   void read_call(const onnx::NodeProto& proto, const onnx::FunctionProto& function, Call* outer) {
-    const std::string what = concat(describe(proto), ": function '", function.name(), "'");
+    const std::string what = to_text(describe(proto), ": function '", function.name(), "'");
     Call call;
     call.outer = outer;
     call.function = &function;
     call.depth = outer == nullptr ? 1 : outer->depth + 1;
     for (const Call* around = outer; around != nullptr; around = around->outer) {
-      if (around->function == &function) refuse_model(concat(what, " calls itself"));
+      if (around->function == &function) refuse_model(to_text(what, " calls itself"));
     }
-    call.prefix = concat(outer == nullptr ? "" : outer->prefix,
-                         proto.name().empty() ? function.name() : proto.name(), "/");
+    call.prefix = to_text(outer == nullptr ? "" : outer->prefix,
+                          proto.name().empty() ? function.name() : proto.name(), "/");
     require_limits(function, call, what);
     const std::vector<AttributeProto> defaults = default_attributes(function);
     bind_arguments(proto, defaults, what, outer, call);
@@ -273,7 +273,7 @@ class GraphReader {
     const auto require = [&](std::int64_t found, std::int64_t max, std::string_view kind) {
       if (found <= max) return;
       refuse_model(
-          concat(what, ": the calls of functions ", kind, ", at most ", max, " are accepted"),
+          to_text(what, ": the calls of functions ", kind, ", at most ", max, " are accepted"),
           ErrorCode::kUnsupported);
     };
     parts_.called_nodes += function.node_size();
@@ -281,7 +281,7 @@ class GraphReader {
     for (const onnx::NodeProto& node : function.node()) {
       parts_.called_bytes += std::ssize(call.prefix) * (1 + node.input_size() + node.output_size());
     }
-    require(call.depth, kMaxNesting, concat("lie ", call.depth, " deep in each other"));
+    require(call.depth, kMaxNesting, to_text("lie ", call.depth, " deep in each other"));
     require(++parts_.calls, kMaxCalls, "are too many");
     require(parts_.called_nodes, kMaxCalledNodes, "become too many nodes");
     require(parts_.called_bytes, kMaxCalledBytes, "become too many bytes");
@@ -305,14 +305,14 @@ class GraphReader {
     const onnx::FunctionProto& function = *call.function;
     const auto require_count = [&](int found, int expected, std::string_view side) {
       if (found <= expected) return;
-      refuse_model(concat(what, ": found ", found, " ", side, ", expected at most ", expected));
+      refuse_model(to_text(what, ": found ", found, " ", side, ", expected at most ", expected));
     };
     require_count(proto.input_size(), function.input_size(), "inputs");
     require_count(proto.output_size(), function.output_size(), "outputs");
     for (int i = 0; i < function.input_size(); ++i) {
       const ValueId value = i < proto.input_size() ? intern(proto.input(i), outer) : kNoValue;
       if (!call.values.emplace(function.input(i), value).second) {
-        refuse_model(concat(what, ": input '", function.input(i), "' is listed twice"));
+        refuse_model(to_text(what, ": input '", function.input(i), "' is listed twice"));
       }
     }
     for (int i = 0; i < proto.output_size(); ++i) {
@@ -320,7 +320,7 @@ class GraphReader {
       if (value == kNoValue) continue;
       const auto [known, added] = call.values.try_emplace(function.output(i), value);
       if (added) continue;
-      if (known->second == kNoValue) refuse_model(concat(what, ": output ", i, " has no value"));
+      if (known->second == kNoValue) refuse_model(to_text(what, ": output ", i, " has no value"));
       copies.emplace_back(known->second, value);
     }
   }
@@ -332,15 +332,15 @@ class GraphReader {
     if (given.ref_attr_name().empty()) return &given;
     const Arguments* arguments = call == nullptr ? arguments_ : &call->arguments;
     if (arguments == nullptr) {
-      refuse_model(concat(what, ": attribute '", given.name(),
-                          "' refers to the attribute of a function, but is in none"));
+      refuse_model(to_text(what, ": attribute '", given.name(),
+                           "' refers to the attribute of a function, but is in none"));
     }
     const auto found = arguments->find(given.ref_attr_name());
     if (found == arguments->end()) return nullptr;
     const int type = type_of(*found->second);
     if (type == AttributeProto::GRAPH || type == AttributeProto::GRAPHS) {
-      refuse_model(concat(what, ": attribute '", given.name(),
-                          "' is a subgraph that is handed to a function, which is not supported"),
+      refuse_model(to_text(what, ": attribute '", given.name(),
+                           "' is a subgraph that is handed to a function, which is not supported"),
                    ErrorCode::kUnsupported);
     }
     return found->second;
@@ -355,7 +355,7 @@ class GraphReader {
           reader.read_body(*proto.mutable_g(), graph_.info, captured));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kCancelled) throw;
-      throw Error(error.code(), concat(what, ": ", proto.name(), ": ", error.what()));
+      throw Error(error.code(), to_text(what, ": ", proto.name(), ": ", error.what()));
     }
   }
 
@@ -364,8 +364,8 @@ class GraphReader {
       for (const ValueId input : graph_.node(id).inputs) {
         if (input == kNoValue || graph_.is_input(input) || graph_.is_constant(input)) continue;
         if (graph_.value(input).producer == kNoNode) {
-          refuse_model(concat(graph_.describe(id), ": reads '", graph_.value(input).name,
-                              "', which no node, input or initializer defines"));
+          refuse_model(to_text(graph_.describe(id), ": reads '", graph_.value(input).name,
+                               "', which no node, input or initializer defines"));
         }
       }
     }

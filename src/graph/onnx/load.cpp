@@ -37,7 +37,8 @@ ModelInfo read_info(const onnx::ModelProto& model) {
   for (const onnx::OperatorSetIdProto& opset : model.opset_import()) {
     std::int64_t& version = info.opsets[plain_domain(opset.domain())];
     if (version != 0 && version != opset.version()) {
-      refuse_model(concat("the model imports two versions of operator set '", opset.domain(), "'"));
+      refuse_model(
+          to_text("the model imports two versions of operator set '", opset.domain(), "'"));
     }
     version = opset.version();
   }
@@ -46,7 +47,7 @@ ModelInfo read_info(const onnx::ModelProto& model) {
   if (!info.opsets.contains("")) refuse_model("the model does not import ONNX's own operator set");
   if (info.opsets[""] < 1) {
     refuse_model(
-        concat("the model imports version ", info.opsets[""], " of ONNX's own operator set"));
+        to_text("the model imports version ", info.opsets[""], " of ONNX's own operator set"));
   }
   for (const onnx::StringStringEntryProto& entry : model.metadata_props()) {
     info.metadata[entry.key()] = entry.value();
@@ -128,18 +129,18 @@ Graph load(std::string bytes, TensorReader& tensors, std::string_view name, cons
   check_stop(stop);
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (size > kMaxMessageBytes) {
-    refuse_model(concat("model '", name, "': has ", size, " bytes, at most ", kMaxMessageBytes,
-                        " are accepted"));
+    refuse_model(to_text("model '", name, "': has ", size, " bytes, at most ", kMaxMessageBytes,
+                         " are accepted"));
   }
   const std::string_view found = bytes.empty() ? "is empty" : recognise_foreign_file(bytes);
   if (!found.empty())
-    refuse_model(concat("model '", name, "' ", found, ", expected an ONNX model"));
+    refuse_model(to_text("model '", name, "' ", found, ", expected an ONNX model"));
   onnx::ModelProto model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(size))) {
-    refuse_model(concat("model '", name,
-                        is_cut_off(bytes)
-                            ? "' ends early: the file is cut off, expected a whole ONNX model"
-                            : "': is not an ONNX file"));
+    refuse_model(to_text("model '", name,
+                         is_cut_off(bytes)
+                             ? "' ends early: the file is cut off, expected a whole ONNX model"
+                             : "': is not an ONNX file"));
   }
   bytes = {};  // parsing copied all of it
   try {
@@ -152,7 +153,7 @@ Graph load(std::string bytes, TensorReader& tensors, std::string_view name, cons
     return read_graph(*model.mutable_graph(), info, parts);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kCancelled) throw;
-    throw Error(error.code(), concat("model '", name, "': ", error.what()));
+    throw Error(error.code(), to_text("model '", name, "': ", error.what()));
   }
 }
 

@@ -31,11 +31,11 @@ int type_of(const AttributeProto& proto) {
 }
 
 std::string describe(const onnx::NodeProto& node) {
-  if (!node.name().empty()) return concat("node '", node.name(), "' (", node.op_type(), ")");
+  if (!node.name().empty()) return to_text("node '", node.name(), "' (", node.op_type(), ")");
   for (const std::string& output : node.output()) {
-    if (!output.empty()) return concat("node of output '", output, "' (", node.op_type(), ")");
+    if (!output.empty()) return to_text("node of output '", output, "' (", node.op_type(), ")");
   }
-  return concat("unnamed node (", node.op_type(), ")");
+  return to_text("unnamed node (", node.op_type(), ")");
 }
 
 bool is_run(const onnx::NodeProto& node, const AttributeProto& attribute) {
@@ -52,12 +52,12 @@ void require_tensor(const onnx::ValueInfoProto& info, std::string_view role) {
   if (other) {
     throw Error(
         ErrorCode::kUnsupported,
-        concat(role, " '", info.name(), "': is not a tensor; other types are not supported"));
+        to_text(role, " '", info.name(), "': is not a tensor; other types are not supported"));
   }
   const std::int32_t element = type.tensor_type().elem_type();
   if (element != onnx::TensorProto::UNDEFINED && !dtype_of_onnx(element)) {
-    throw Error(ErrorCode::kUnsupported, concat(role, " '", info.name(), "': has element type ",
-                                                element, " of ONNX, which is not supported"));
+    throw Error(ErrorCode::kUnsupported, to_text(role, " '", info.name(), "': has element type ",
+                                                 element, " of ONNX, which is not supported"));
   }
 }
 
@@ -66,7 +66,7 @@ std::optional<std::vector<Dim>> declared_shape(const onnx::ValueInfoProto& info)
   if (!type.has_shape()) return std::nullopt;
   if (type.shape().dim_size() > kMaxRank) {
     throw Error(ErrorCode::kUnsupported,
-                concat("value '", info.name(), "' ", too_many_axes(type.shape().dim_size())));
+                to_text("value '", info.name(), "' ", too_many_axes(type.shape().dim_size())));
   }
   std::vector<Dim> shape;
   for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
@@ -82,13 +82,13 @@ std::optional<std::vector<Dim>> declared_shape(const onnx::ValueInfoProto& info)
 
 Attribute read_constant(const AttributeProto& proto, std::string_view node, TensorReader& tensors) {
   if (type_of(proto) != AttributeProto::TENSOR) return read_attribute(proto, node, tensors);
-  const std::string what = concat(node, ": attribute '", proto.name(), "'");
+  const std::string what = to_text(node, ": attribute '", proto.name(), "'");
   return std::make_shared<const Tensor>(tensors.read(proto.t(), what));
 }
 
 Attribute read_attribute(const AttributeProto& proto, std::string_view node,
                          TensorReader& tensors) {
-  const std::string what = concat(node, ": attribute '", proto.name(), "'");
+  const std::string what = to_text(node, ": attribute '", proto.name(), "'");
   switch (type_of(proto)) {
     case AttributeProto::FLOAT:
       return proto.f();
@@ -99,7 +99,7 @@ Attribute read_attribute(const AttributeProto& proto, std::string_view node,
     case AttributeProto::TENSOR:
       if (holds_4_bits(proto.t())) {
         throw Error(ErrorCode::kUnsupported,
-                    concat(what, " holds integers of 4 bits, which only constants may have"));
+                    to_text(what, " holds integers of 4 bits, which only constants may have"));
       }
       return std::make_shared<const Tensor>(tensors.read(proto.t(), what));
     case AttributeProto::FLOATS:
@@ -109,11 +109,11 @@ Attribute read_attribute(const AttributeProto& proto, std::string_view node,
     case AttributeProto::STRINGS:
       return std::vector<std::string>(proto.strings().begin(), proto.strings().end());
     case AttributeProto::UNDEFINED:
-      throw Error(ErrorCode::kInvalidModel, concat(what, " has neither type nor value"));
+      throw Error(ErrorCode::kInvalidModel, to_text(what, " has neither type nor value"));
     default:
       throw Error(ErrorCode::kUnsupported,
-                  concat(what, " is of type ", static_cast<int>(proto.type()),
-                         " of ONNX, which is not supported"));
+                  to_text(what, " is of type ", static_cast<int>(proto.type()),
+                          " of ONNX, which is not supported"));
   }
 }
 

@@ -192,8 +192,8 @@ bool is_too_large(std::uint64_t bytes) {
 void require_size(std::uint64_t bytes) {
   if (is_too_large(bytes)) {
     throw Error(ErrorCode::kUnsupported,
-                concat("the model would have ", bytes, " bytes; an ONNX file holds at most ",
-                       kMaxMessageBytes));
+                to_text("the model would have ", bytes, " bytes; an ONNX file holds at most ",
+                        kMaxMessageBytes));
   }
 }
 

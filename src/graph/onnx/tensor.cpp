@@ -37,7 +37,7 @@ constexpr std::int32_t kInt4 = 22;
 
 [[noreturn]] void refuse_tensor(std::string_view what, std::string_view message,
                                 ErrorCode code = ErrorCode::kInvalidModel) {
-  throw Error(code, concat(what, ": ", message));
+  throw Error(code, to_text(what, ": ", message));
 }
 
 Shape read_shape(const TensorProto& proto, std::string_view what) {
@@ -63,7 +63,7 @@ void copy_field(const Field& field, std::string_view what, Tensor& out) {
     if constexpr (std::is_integral_v<To>) {
       if (!std::in_range<To>(value)) {
         refuse_tensor(what,
-                      concat("found the value ", value, " in a tensor of ", name_of(out.dtype())));
+                      to_text("found the value ", value, " in a tensor of ", name_of(out.dtype())));
       }
     }
     target[i] = static_cast<To>(value);
@@ -78,7 +78,7 @@ void copy_bits(const TensorProto& proto, std::string_view what, Tensor& out) {
     const std::int32_t value = proto.int32_data(static_cast<int>(i));
     if (!std::in_range<std::uint16_t>(value)) {
       refuse_tensor(what,
-                    concat("found the bits ", value, " in a tensor of ", name_of(out.dtype())));
+                    to_text("found the bits ", value, " in a tensor of ", name_of(out.dtype())));
     }
     target[i] = static_cast<To>(value);
   }
@@ -154,7 +154,7 @@ Tensor TensorReader::read(const TensorProto& proto, std::string_view what) {
   const std::optional<DType> dtype = dtype_of_onnx(proto.data_type());
   if (!dtype) {
     refuse_tensor(
-        what, concat("has element type ", proto.data_type(), " of ONNX, which is not supported"),
+        what, to_text("has element type ", proto.data_type(), " of ONNX, which is not supported"),
         ErrorCode::kUnsupported);
   }
   return read_as(proto, what, *dtype, read_shape(proto, what));
@@ -184,8 +184,8 @@ Tensor TensorReader::read_as(const TensorProto& proto, std::string_view what, DT
   if (proto.data_location() == TensorProto::EXTERNAL) {
     external_bytes_ += bytes;
     if (external_bytes_ > kMaxExternalBytes) {
-      refuse_tensor(
-          what, concat("external data exceed ", kMaxExternalBytes, " bytes, the most qtool reads"));
+      refuse_tensor(what, to_text("external data exceed ", kMaxExternalBytes,
+                                  " bytes, the most qtool reads"));
     }
     Tensor out = read_external(proto, what, dtype, std::move(shape));
     normalize_bools(out);
@@ -193,8 +193,8 @@ Tensor TensorReader::read_as(const TensorProto& proto, std::string_view what, DT
   }
   if (!proto.raw_data().empty()) {
     if (static_cast<std::int64_t>(proto.raw_data().size()) != bytes) {
-      refuse_tensor(what, concat("found ", proto.raw_data().size(), " bytes, expected ", bytes,
-                                 " for shape ", shape.to_string(), " of ", name_of(dtype)));
+      refuse_tensor(what, to_text("found ", proto.raw_data().size(), " bytes, expected ", bytes,
+                                  " for shape ", shape.to_string(), " of ", name_of(dtype)));
     }
     Tensor out(dtype, std::move(shape));
     std::memcpy(out.data(), proto.raw_data().data(), static_cast<std::size_t>(bytes));
@@ -202,8 +202,8 @@ Tensor TensorReader::read_as(const TensorProto& proto, std::string_view what, DT
     return out;
   }
   if (typed_count(proto, dtype) != elements) {
-    refuse_tensor(what, concat("found ", typed_count(proto, dtype), " values, expected ", elements,
-                               " for shape ", shape.to_string(), " of ", name_of(dtype)));
+    refuse_tensor(what, to_text("found ", typed_count(proto, dtype), " values, expected ", elements,
+                                " for shape ", shape.to_string(), " of ", name_of(dtype)));
   }
   Tensor out(dtype, std::move(shape));
   if (elements > 0) read_typed(proto, what, out);
@@ -221,15 +221,15 @@ Tensor TensorReader::read_external(const TensorProto& proto, std::string_view wh
       if (entry.key() == "offset") offset = parse_int(entry.value(), "offset");
       if (entry.key() == "length") length = parse_int(entry.value(), "length");
     } catch (const Error& error) {
-      refuse_tensor(what, concat("external data: ", error.what()));
+      refuse_tensor(what, to_text("external data: ", error.what()));
     }
   }
   if (location.empty()) refuse_tensor(what, "external data name no file");
   const std::int64_t bytes = shape.elements() * size_of(dtype);
   if (offset < 0 || (length && *length != bytes)) {
-    refuse_tensor(what, concat("external data: found ", length.value_or(bytes), " bytes at offset ",
-                               offset, ", expected ", bytes, " for shape ", shape.to_string(),
-                               " of ", name_of(dtype)));
+    refuse_tensor(what, to_text("external data: found ", length.value_or(bytes),
+                                " bytes at offset ", offset, ", expected ", bytes, " for shape ",
+                                shape.to_string(), " of ", name_of(dtype)));
   }
   return memory_ ? read_from_memory(location, offset, what, dtype, std::move(shape))
                  : read_from_file(location, offset, what, dtype, std::move(shape));
@@ -242,17 +242,17 @@ Tensor TensorReader::read_from_file(const std::string& location, std::int64_t of
   try {
     path = resolve_inside(folder_, location);
   } catch (const Error& error) {
-    refuse_tensor(what, concat("external data: ", error.what()));
+    refuse_tensor(what, to_text("external data: ", error.what()));
   }
   std::error_code ec;
   if (!std::filesystem::is_regular_file(path, ec)) {
     refuse_tensor(
-        what, concat("external data: file '", path.string(), "' does not exist or is not a file"),
+        what, to_text("external data: file '", path.string(), "' does not exist or is not a file"),
         ErrorCode::kIo);
   }
   const std::uintmax_t size = std::filesystem::file_size(path, ec);
   if (ec || size > static_cast<std::uintmax_t>(std::numeric_limits<std::int64_t>::max())) {
-    refuse_tensor(what, concat("external data: file '", path.string(), "' has no size"),
+    refuse_tensor(what, to_text("external data: file '", path.string(), "' has no size"),
                   ErrorCode::kIo);
   }
   const auto available = static_cast<std::int64_t>(size);
@@ -261,15 +261,15 @@ Tensor TensorReader::read_from_file(const std::string& location, std::int64_t of
     std::string head(static_cast<std::size_t>(std::min<std::int64_t>(available, 256)), '\0');
     in.read(head.data(), std::ssize(head));
     const std::string_view found = recognise_foreign_file(head);
-    refuse_tensor(what, concat("external data: file '", path.string(), "' ", found,
-                               found.empty() ? "" : "; it ", "has ", available, " bytes, expected ",
-                               bytes, " at offset ", offset));
+    refuse_tensor(what, to_text("external data: file '", path.string(), "' ", found,
+                                found.empty() ? "" : "; it ", "has ", available,
+                                " bytes, expected ", bytes, " at offset ", offset));
   }
   in.seekg(offset);
   Tensor out(dtype, std::move(shape));
   if (bytes > 0) in.read(reinterpret_cast<char*>(out.data()), bytes);
   if (!in) {
-    refuse_tensor(what, concat("external data: file '", path.string(), "' cannot be read"),
+    refuse_tensor(what, to_text("external data: file '", path.string(), "' cannot be read"),
                   ErrorCode::kIo);
   }
   data_files_.insert(std::move(path));
@@ -281,12 +281,12 @@ Tensor TensorReader::read_from_memory(const std::string& location, std::int64_t 
   const std::int64_t bytes = shape.elements() * size_of(dtype);
   const std::int64_t available = std::ssize(memory_->data);
   if (location != memory_->name) {
-    refuse_tensor(
-        what, concat("external data: found file '", location, "', expected '", memory_->name, "'"));
+    refuse_tensor(what, to_text("external data: found file '", location, "', expected '",
+                                memory_->name, "'"));
   }
   if (offset > available || bytes > available - offset) {
-    refuse_tensor(what, concat("external data: file '", location, "' has ", available,
-                               " bytes, expected ", bytes, " at offset ", offset));
+    refuse_tensor(what, to_text("external data: file '", location, "' has ", available,
+                                " bytes, expected ", bytes, " at offset ", offset));
   }
   Tensor out(dtype, std::move(shape));
   if (bytes > 0)

@@ -184,7 +184,7 @@ std::optional<Nodes> expand_loop(Graph& graph, NodeId id, const ExpandTools& too
   Inliner inliner(graph);
   for (std::size_t i = 0; i < iterations->size(); ++i) {
     const Iteration& iteration = (*iterations)[i];
-    const std::string here = concat(prefix, i, "/");
+    const std::string here = to_text(prefix, i, "/");
     std::vector<ValueId> inputs;
     for (const std::size_t input : iteration.inputs) {
       inputs.push_back(input < 2 + parts.states ? states[input - 2]
@@ -209,7 +209,7 @@ std::optional<Nodes> expand_loop(Graph& graph, NodeId id, const ExpandTools& too
     if (node.has_output(k))
       added.push_back(add_op(graph, "Identity", {states[k]}, node.outputs[k]));
   }
-  const ValueId axes = parts.scans > 0 ? add_ints(graph, concat(prefix, "axes"), {0}) : kNoValue;
+  const ValueId axes = parts.scans > 0 ? add_ints(graph, to_text(prefix, "axes"), {0}) : kNoValue;
   for (std::size_t k = 0; k < parts.scans; ++k) {
     if (!node.has_output(parts.states + k)) continue;
     add_stack(graph, slices[k], axes, node.outputs[parts.states + k], prefix, added);
@@ -232,9 +232,9 @@ std::optional<T> steering_value(const KnownValue& known, std::string_view what) 
   constexpr bool kIsBool = std::is_same_v<T, bool>;
   if (tensor.dtype() != (kIsBool ? DType::kBool : DType::kInt64) || tensor.elements() != 1) {
     throw Error(ErrorCode::kInvalidModel,
-                concat(what, ": its ", kIsBool ? "condition" : "trip count", " is ",
-                       tensor.elements(), " elements of ", name_of(tensor.dtype()),
-                       ", expected one ", kIsBool ? "bool" : "int64"));
+                to_text(what, ": its ", kIsBool ? "condition" : "trip count", " is ",
+                        tensor.elements(), " elements of ", name_of(tensor.dtype()),
+                        ", expected one ", kIsBool ? "bool" : "int64"));
   }
   return tensor.values<T>()[0];
 }
@@ -252,18 +252,18 @@ LoopParts parts_of_loop(const Graph& graph, NodeId id) {
                 2 + parts.states + parts.body.captured.size());
   if (body.outputs().size() < 1 + parts.states) {
     fail_node(graph, id,
-              concat("outputs of the body: found ", body.outputs().size(), ", expected at least ",
-                     1 + parts.states));
+              to_text("outputs of the body: found ", body.outputs().size(), ", expected at least ",
+                      1 + parts.states));
   }
   parts.scans = body.outputs().size() - 1 - parts.states;
   if (node.outputs.size() > parts.states + parts.scans) {
     fail_node(graph, id,
-              concat("outputs: found ", node.outputs.size(), ", expected at most ",
-                     parts.states + parts.scans));
+              to_text("outputs: found ", node.outputs.size(), ", expected at most ",
+                      parts.states + parts.scans));
   }
   for (std::size_t i = 0; i < parts.states; ++i) {
     if (node.inputs[2 + i] == kNoValue)
-      fail_node(graph, id, concat("input ", 2 + i, " is left out"));
+      fail_node(graph, id, to_text("input ", 2 + i, " is left out"));
   }
   return parts;
 }

@@ -145,8 +145,8 @@ bool fold_into(Graph& graph, NodeId id, const Normalization& norm) {
     new_bias.values<float>()[c] = static_cast<float>((*bias)[c] * norm.scale[c] + norm.shift[c]);
   }
   const std::string name = graph.value(node.inputs[1]).name;
-  replace_constant(graph, id, 1, concat(name, "_folded"), std::move(new_weight));
-  replace_constant(graph, id, 2, concat(name, "_bias"), std::move(new_bias));
+  replace_constant(graph, id, 1, to_text(name, "_folded"), std::move(new_weight));
+  replace_constant(graph, id, 2, to_text(name, "_bias"), std::move(new_bias));
   if (graph.node(id).has("beta")) graph.attributes(id)["beta"] = 1.0F;
   return true;
 }

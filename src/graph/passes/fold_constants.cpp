@@ -36,7 +36,7 @@ std::optional<std::vector<Tensor>> evaluate_named(const Graph& graph, NodeId id,
     const std::string message = error.what();
     const std::string node = graph.describe(id);
     if (message.starts_with(node)) throw;
-    throw Error(error.code(), concat(node, ": ", message));
+    throw Error(error.code(), to_text(node, ": ", message));
   }
 }
 

@@ -33,7 +33,7 @@ std::vector<std::int64_t> one_for_each(const Graph& graph, NodeId id, std::strin
 
 std::int64_t plain_axis(const Graph& graph, NodeId id, std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank) {
-    fail_node(graph, id, concat("found axis ", axis, " of a tensor with ", rank, " axes"));
+    fail_node(graph, id, to_text("found axis ", axis, " of a tensor with ", rank, " axes"));
   }
   return axis < 0 ? axis + rank : axis;
 }
@@ -47,7 +47,7 @@ std::optional<ScanParts> parts_of_scan(const Graph& graph, NodeId id, const Expa
   const std::int64_t inputs = node.get_int("num_scan_inputs", 0);
   const std::size_t own = node.own_inputs();
   if (inputs < 1 || inputs > static_cast<std::int64_t>(own)) {
-    fail_node(graph, id, concat("num_scan_inputs: found ", inputs, ", expected 1 to ", own));
+    fail_node(graph, id, to_text("num_scan_inputs: found ", inputs, ", expected 1 to ", own));
   }
   parts.inputs = static_cast<std::size_t>(inputs);
   parts.states = own - parts.inputs;
@@ -55,8 +55,8 @@ std::optional<ScanParts> parts_of_scan(const Graph& graph, NodeId id, const Expa
                 own + parts.body.captured.size());
   if (body.outputs().size() < parts.states) {
     fail_node(graph, id,
-              concat("outputs of the body: found ", body.outputs().size(), ", expected at least ",
-                     parts.states));
+              to_text("outputs of the body: found ", body.outputs().size(), ", expected at least ",
+                      parts.states));
   }
   require_count(graph, id, "outputs", node.outputs.size(), body.outputs().size());
   const std::size_t outputs = body.outputs().size() - parts.states;
@@ -74,7 +74,7 @@ std::optional<ScanParts> parts_of_scan(const Graph& graph, NodeId id, const Expa
     const std::optional<std::int64_t> size = (*known.shape)[static_cast<std::size_t>(axis)].size;
     if (!size) return std::nullopt;
     if (length && *length != *size) {
-      fail_node(graph, id, concat("scan inputs of length ", *length, " and ", *size));
+      fail_node(graph, id, to_text("scan inputs of length ", *length, " and ", *size));
     }
     length = size;
   }
@@ -118,7 +118,7 @@ Subgraph body_as_loop(const ScanParts& parts) {
   ValueId backwards = kNoValue;
   for (std::size_t i = 0; i < parts.inputs; ++i) {
     const Value& slice = *like(parts.states + i);
-    const ValueId whole = add_input(concat(slice.name, "/whole"), nullptr);
+    const ValueId whole = add_input(to_text(slice.name, "/whole"), nullptr);
     graph.declare(whole, slice.dtype, std::nullopt);
     ValueId index = iteration;
     if (parts.input_directions[i] == 1) {
@@ -142,7 +142,7 @@ Subgraph body_as_loop(const ScanParts& parts) {
   std::vector<ValueId> outputs;
   for (const ValueId output : body.outputs()) {
     const Value& value = body.value(output);
-    outputs.push_back(graph.add_value(graph.unique_name(concat(value.name, "/out"))));
+    outputs.push_back(graph.add_value(graph.unique_name(to_text(value.name, "/out"))));
     graph.declare(outputs.back(), value.dtype, value.shape);
     graph.add_output(outputs.back());
   }
@@ -168,7 +168,7 @@ ValueId add_turned(Graph& graph, const ScanParts& parts, std::size_t i, ValueId 
   if (parts.output_directions[i] == 1) {
     std::vector<std::int64_t> order(static_cast<std::size_t>(parts.length));
     std::iota(order.rbegin(), order.rend(), 0);
-    const ValueId reversed = add_ints(graph, concat(prefix, "backwards"), order);
+    const ValueId reversed = add_ints(graph, to_text(prefix, "backwards"), order);
     const ValueId forwards = add_named(graph, prefix, "forwards");
     added.push_back(
         add_op(graph, "Gather", {forwards, reversed}, stacked, {{"axis", std::int64_t{0}}}));
@@ -184,7 +184,7 @@ std::optional<std::vector<NodeId>> scan_to_loop(Graph& graph, NodeId id, const E
   if (!parts) return std::nullopt;
   if (parts->length > kMaxTrips) {
     fail_node(graph, id,
-              concat("runs ", parts->length, " times, at most ", kMaxTrips, " are accepted"));
+              to_text("runs ", parts->length, " times, at most ", kMaxTrips, " are accepted"));
   }
   const Node scan = graph.node(id);
   const std::string prefix = prefix_of(graph, id);
@@ -194,7 +194,7 @@ std::optional<std::vector<NodeId>> scan_to_loop(Graph& graph, NodeId id, const E
   loop.name = scan.name;
   loop.op_type = "Loop";
   loop.attributes["body"] = std::make_shared<const Subgraph>(body_as_loop(*parts));
-  loop.inputs = {graph.add_constant(graph.unique_name(concat(prefix, "trips")),
+  loop.inputs = {graph.add_constant(graph.unique_name(to_text(prefix, "trips")),
                                     Tensor::scalar<std::int64_t>(parts->length)),
                  kNoValue};
   const auto begin = scan.inputs.begin();

@@ -21,7 +21,7 @@ struct Ports {
 const Tensor& require_constant(const Upgrade& up, std::size_t index) {
   const Tensor* tensor = up.constant(index);
   if (tensor == nullptr) {
-    up.fail(concat("input ", index, " depends on the data; only constants are supported"));
+    up.fail(to_text("input ", index, " depends on the data; only constants are supported"));
   }
   return *tensor;
 }
@@ -31,8 +31,8 @@ Tensor by_row(const Upgrade& up, std::size_t index, std::int64_t directions, std
   const Tensor& given = require_constant(up, index);
   const std::int64_t each = given.elements() / directions;
   if (given.elements() != directions && given.elements() != directions * rows) {
-    up.fail(concat("input ", index, " has ", given.elements(), " elements, expected ", directions,
-                   " or ", directions * rows));
+    up.fail(to_text("input ", index, " has ", given.elements(), " elements, expected ", directions,
+                    " or ", directions * rows));
   }
   Tensor spread(given.dtype(), {directions * rows});
   const std::int64_t size = spread.bytes() / spread.elements();
@@ -52,7 +52,7 @@ void dequantize(Upgrade& up, const Ports& ports, const std::string& name) {
   if (shape.rank() != 3 || weights.elements() == 0 || up.constant(ports.scale) == nullptr ||
       up.constant(ports.scale)->dtype() != DType::kFloat32) {
     up.fail(
-        concat("weights ", shape.to_string(), ", expected rank 3 and constant scales of float32"));
+        to_text("weights ", shape.to_string(), ", expected rank 3 and constant scales of float32"));
   }
   const std::int64_t rows = shape[0] * shape[2];
   const ValueId matrix =

@@ -36,7 +36,7 @@ const Activation* take_activation(Upgrade& up) {
   const std::optional<std::string> name = up.take_string("activation");
   if (!name || name->empty()) return nullptr;
   const auto found = std::ranges::find(kActivations, *name, &Activation::op_type);
-  if (found == kActivations.end()) up.fail(concat("activation '", *name, "' is not supported"));
+  if (found == kActivations.end()) up.fail(to_text("activation '", *name, "' is not supported"));
   return &*found;
 }
 
@@ -45,7 +45,7 @@ void activate(Upgrade& up, const Activation& activation, Node::AttributeMap para
     std::vector<ValueId> limits;
     for (const std::string_view name : activation.parameters) {
       const auto limit = parameters.find(name);
-      if (limit == parameters.end()) up.fail(concat("activation Clip has no '", name, "'"));
+      if (limit == parameters.end()) up.fail(to_text("activation Clip has no '", name, "'"));
       limits.push_back(up.add_constant(name, Tensor::scalar(std::get<float>(limit->second))));
     }
     up.after("Clip", std::move(limits), "real");
@@ -67,8 +67,8 @@ void multiply_result(Upgrade& up, float factor) {
 // the first axis behind the other batch axes, in front of the last axis. After that, the attribute
 // trans exchanges the last two axes. A vector stays as it is.
 void transpose_operand(Upgrade& up, std::size_t index, std::string_view side) {
-  const bool last = up.take_int(concat("trans", side)).value_or(0) != 0;
-  const bool batch = up.take_int(concat("transBatch", side)).value_or(0) != 0;
+  const bool last = up.take_int(to_text("trans", side)).value_or(0) != 0;
+  const bool batch = up.take_int(to_text("transBatch", side)).value_or(0) != 0;
   if (!last && !batch) return;
   const std::int64_t rank = up.require_rank(index);
   if (rank < 2) return;
@@ -97,8 +97,8 @@ void upgrade_fused_conv(Upgrade& up) {
     const auto count =
         static_cast<std::size_t>(std::ranges::find(names, std::string_view()) - names.begin());
     if (values.size() != count) {
-      up.fail(concat("activation ", activation->op_type, " has ", values.size(),
-                     " parameters, expected ", count));
+      up.fail(to_text("activation ", activation->op_type, " has ", values.size(),
+                      " parameters, expected ", count));
     }
     Node::AttributeMap parameters;
     for (std::size_t i = 0; i < count; ++i) parameters.emplace(names[i], values[i]);
@@ -113,7 +113,7 @@ void upgrade_fused_gemm(Upgrade& up) {
   const Activation* activation = take_activation(up);
   Node::AttributeMap parameters;
   for (const std::string_view name : {"alpha", "beta", "gamma"}) {
-    const std::optional<float> value = up.take_float(concat("activation_", name));
+    const std::optional<float> value = up.take_float(to_text("activation_", name));
     if (!value || activation == nullptr) continue;
     if (std::ranges::find(activation->parameters, name) == activation->parameters.end()) continue;
     parameters.emplace(name, *value);

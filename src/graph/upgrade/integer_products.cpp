@@ -39,7 +39,7 @@ void upgrade_matmul_integer_to_float(Upgrade& up) {
   const Tensor* scale = up.constant(2);
   if (scale != nullptr && scale->elements() != 1) {
     up.fail(
-        concat("the scale of its first matrix has ", scale->elements(), " elements, expected 1"));
+        to_text("the scale of its first matrix has ", scale->elements(), " elements, expected 1"));
   }
   become_scaled_sums(up, up.input(0), up.input(4), up.input(5), up.input(2), up.input(3),
                      up.input(6));

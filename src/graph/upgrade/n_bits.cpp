@@ -22,9 +22,9 @@ struct Blocks {
 std::int64_t take_extent(Upgrade& up, std::string_view name) {
   constexpr std::int64_t kMax = 1 << 24;  // so that a product of three extents does not overflow
   const std::optional<std::int64_t> value = up.take_int(name);
-  if (!value) up.fail(concat("attribute '", name, "' is missing"));
+  if (!value) up.fail(to_text("attribute '", name, "' is missing"));
   if (*value < 1 || *value > kMax) {
-    up.fail(concat("attribute '", name, "' is ", *value, ", expected 1 to ", kMax));
+    up.fail(to_text("attribute '", name, "' is ", *value, ", expected 1 to ", kMax));
   }
   return *value;
 }
@@ -36,11 +36,11 @@ Blocks take_blocks(Upgrade& up) {
   blocks.size = take_extent(up, "block_size");
   blocks.bits = up.take_int("bits").value_or(4);
   if (blocks.bits != 2 && blocks.bits != 4 && blocks.bits != 8) {
-    up.fail(concat("attribute 'bits' is ", blocks.bits, ", expected 2, 4 or 8"));
+    up.fail(to_text("attribute 'bits' is ", blocks.bits, ", expected 2, 4 or 8"));
   }
   if (blocks.size < 16 || !std::has_single_bit(static_cast<std::uint64_t>(blocks.size))) {
-    up.fail(concat("attribute 'block_size' is ", blocks.size,
-                   ", expected a power of two of at least 16"));
+    up.fail(to_text("attribute 'block_size' is ", blocks.size,
+                    ", expected a power of two of at least 16"));
   }
   return blocks;
 }
@@ -49,10 +49,11 @@ Blocks take_blocks(Upgrade& up) {
 const Tensor& require_typed_constant(const Upgrade& up, std::size_t index, std::string_view what,
                                      DType dtype, std::int64_t elements) {
   const Tensor* tensor = up.constant(index);
-  if (tensor == nullptr) up.fail(concat(what, " depend on the data; only constants are supported"));
+  if (tensor == nullptr)
+    up.fail(to_text(what, " depend on the data; only constants are supported"));
   if (tensor->dtype() != dtype || tensor->elements() != elements) {
-    up.fail(concat(what, " are ", tensor->elements(), " elements of ", name_of(tensor->dtype()),
-                   ", expected ", elements, " of ", name_of(dtype)));
+    up.fail(to_text(what, " are ", tensor->elements(), " elements of ", name_of(tensor->dtype()),
+                    ", expected ", elements, " of ", name_of(dtype)));
   }
   return *tensor;
 }
@@ -125,7 +126,7 @@ void upgrade_matmul_n_bits(Upgrade& up) {
   // If many nodes read the same packed weights, each of them would get unpacked weights, and a
   // small file would become large.
   if (const std::size_t readers = up.readers(1); readers > 1) {
-    up.fail(concat("its packed weights are read ", readers, " times, expected one node"));
+    up.fail(to_text("its packed weights are read ", readers, " times, expected one node"));
   }
   const ValueId weights = up.add_constant("weights", unpacked(up, blocks));
   if (up.input(5) != kNoValue) up.after("Add", {up.input(5)}, "product");

@@ -53,7 +53,7 @@ void upgrade_group_normalization(Upgrade& up) {
   if (groups < 1) up.fail("attribute 'num_groups' is missing");
   up.drop("stash_type");
   const std::int64_t rank = up.require_rank(0);
-  if (rank < 2) up.fail(concat("the input has ", rank, " axes, expected at least 2"));
+  if (rank < 2) up.fail(to_text("the input has ", rank, " axes, expected at least 2"));
   const ValueId x = up.input(0);
   const ValueId shape = up.before("Shape", {x}, "shape");
   const ValueId split = up.add_ints("groups", {0, groups, -1});

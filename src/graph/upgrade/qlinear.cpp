@@ -46,9 +46,9 @@ ValueId zero_point(Upgrade& up, std::size_t index, std::string_view suffix) {
 // Dequantizes the operand that begins at input `first`.
 ValueId dequantized(Upgrade& up, std::size_t first, std::string_view suffix,
                     Node::AttributeMap attributes = {}) {
-  std::vector<ValueId> inputs{up.input(first), scalar(up, first + 1, concat(suffix, "_scale"))};
+  std::vector<ValueId> inputs{up.input(first), scalar(up, first + 1, to_text(suffix, "_scale"))};
   if (up.input(first + 2) != kNoValue) {
-    inputs.push_back(zero_point(up, first + 2, concat(suffix, "_zero_point")));
+    inputs.push_back(zero_point(up, first + 2, to_text(suffix, "_zero_point")));
   }
   return up.before("DequantizeLinear", std::move(inputs), suffix, std::move(attributes));
 }
@@ -65,8 +65,8 @@ void quantize_result(Upgrade& up, std::size_t scale, ValueId zero_point,
 void require_single(const Upgrade& up, std::size_t index) {
   const Tensor* tensor = up.constant(index);
   if (tensor == nullptr || tensor->elements() == 1) return;
-  up.fail(concat("the scale or zero point of input ", index, " has ", tensor->elements(),
-                 " elements, expected 1"));
+  up.fail(to_text("the scale or zero point of input ", index, " has ", tensor->elements(),
+                  " elements, expected 1"));
 }
 
 ValueId dequantized_tensor(Upgrade& up, std::size_t first, std::string_view suffix) {
@@ -117,7 +117,7 @@ void quantize_tensor(Upgrade& up, std::size_t scale, std::size_t like) {
 void compute_on_reals(Upgrade& up, std::string op_type, const std::vector<std::size_t>& operands,
                       std::size_t result, std::vector<ValueId> inputs = {}) {
   for (const std::size_t operand : operands) {
-    inputs.push_back(dequantized_tensor(up, operand, concat("input_", inputs.size())));
+    inputs.push_back(dequantized_tensor(up, operand, to_text("input_", inputs.size())));
   }
   quantize_tensor(up, result, operands.front());
   up.set_op(std::move(op_type));
@@ -165,7 +165,7 @@ ValueId real_addend(Upgrade& up) {
 
 // Adds Transpose nodes: the operator works on [N, C, ...], but the model has [N, ..., C].
 void move_channels(Upgrade& up, std::int64_t rank) {
-  if (rank < 2) up.fail(concat("its input has ", rank, " axes, expected at least 2"));
+  if (rank < 2) up.fail(to_text("its input has ", rank, " axes, expected at least 2"));
   std::vector<std::int64_t> to{0, rank - 1};
   std::vector<std::int64_t> back{0};
   for (std::int64_t axis = 1; axis < rank - 1; ++axis) to.push_back(axis);
@@ -263,11 +263,11 @@ void upgrade_qlinear_concat(Upgrade& up) {
   std::vector<std::size_t> operands;
   for (std::size_t i = 2; i < up.node().inputs.size(); i += 3) operands.push_back(i);
   if (operands.empty() || operands.back() + 3 != up.node().inputs.size()) {
-    up.fail(concat("found ", up.node().inputs.size(),
-                   " inputs, expected a scale, a zero point and three inputs for each operand"));
+    up.fail(to_text("found ", up.node().inputs.size(),
+                    " inputs, expected a scale, a zero point and three inputs for each operand"));
   }
   if (operands.size() > kMaxOperands) {
-    up.fail(concat("found ", operands.size(), " operands, expected at most ", kMaxOperands));
+    up.fail(to_text("found ", operands.size(), " operands, expected at most ", kMaxOperands));
   }
   compute_on_reals(up, "Concat", operands, 0);
 }

@@ -42,8 +42,8 @@ void dequantize_blocks(Upgrade& up, std::int64_t size) {
   along = along / size + (along % size != 0 ? 1 : 0);
   if (scales->dtype() != DType::kFloat32 || scales->shape() != Shape(expected) ||
       (zeros != nullptr && (zeros->shape() != scales->shape() || !is_integer(zeros->dtype())))) {
-    up.fail(concat("its scales have shape ", scales->shape().to_string(), ", expected float32 of ",
-                   Shape(expected).to_string(), " and zero points like them"));
+    up.fail(to_text("its scales have shape ", scales->shape().to_string(), ", expected float32 of ",
+                    Shape(expected).to_string(), " and zero points like them"));
   }
   if (!is_integer(integers->dtype())) up.fail("it dequantizes no integers");
   std::int64_t inner = 1;

@@ -13,9 +13,9 @@ namespace {
 void require_one_element(const Upgrade& up, std::size_t index) {
   const auto& shape = up.value(up.input(index)).shape;
   if (shape && !shape->empty() && shape->front().size == 1) return;
-  up.fail(concat("the batch of input ", index,
-                 " is not declared as 1; export the model again "
-                 "with a newer opset"));
+  up.fail(to_text("the batch of input ", index,
+                  " is not declared as 1; export the model again "
+                  "with a newer opset"));
 }
 
 }  // namespace

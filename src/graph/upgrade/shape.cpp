@@ -44,11 +44,12 @@ void upgrade_split(Upgrade& up) {
   if (!extent || *extent % *count == 0) return;
   const std::int64_t part = *extent / *count + 1;
   if (static_cast<std::size_t>(*count) != up.node().outputs.size()) {
-    up.fail(concat("attribute 'num_outputs' is ", *count, ", expected ", up.node().outputs.size()));
+    up.fail(
+        to_text("attribute 'num_outputs' is ", *count, ", expected ", up.node().outputs.size()));
   }
   std::vector<std::int64_t> parts(static_cast<std::size_t>(*count), part);
   parts.back() = *extent - part * (*count - 1);
-  if (parts.back() < 0) up.fail(concat("cannot split ", *extent, " into ", *count, " parts"));
+  if (parts.back() < 0) up.fail(to_text("cannot split ", *extent, " into ", *count, " parts"));
   up.set_input(1, up.add_ints("split", parts));
 }
 
@@ -65,7 +66,7 @@ void upgrade_pad(Upgrade& up) {
     const std::vector<std::int64_t> axes = up.plain_axes(up.constant_ints(3, "axes"), rank);
     const std::vector<std::int64_t> some = up.constant_ints(1, "pads");
     if (some.size() != 2 * axes.size()) {
-      up.fail(concat("found ", some.size(), " pads for ", axes.size(), " axes"));
+      up.fail(to_text("found ", some.size(), " pads for ", axes.size(), " axes"));
     }
     std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * rank), 0);
     for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -112,7 +113,7 @@ void upgrade_grid_sample(Upgrade& up) {
   if (up.from() <= 19) return;
   const std::string mode = up.node().get_string("mode", "linear");
   if (mode == "nearest") return;
-  if (mode != "linear" && mode != "cubic") up.fail(concat("unknown mode '", mode, "'"));
+  if (mode != "linear" && mode != "cubic") up.fail(to_text("unknown mode '", mode, "'"));
   up.attributes()["mode"] = "bi" + mode;
 }
 

@@ -84,8 +84,8 @@ void require_attributes(const Graph& graph, NodeId id, std::int64_t opset) {
     if (is_internal(name) || schema.has_attribute(name)) continue;
     if (opset == kCanonicalOpset && is_newer_attribute(node.op_type, name)) continue;
     throw Error(ErrorCode::kInvalidModel,
-                concat(graph.describe(id), ": has the attribute '", name, "', which ", node.op_type,
-                       " of opset ", opset, " does not have"));
+                to_text(graph.describe(id), ": has the attribute '", name, "', which ",
+                        node.op_type, " of opset ", opset, " does not have"));
   }
 }
 
@@ -98,18 +98,18 @@ void require_known(const Graph& graph, NodeId id, std::int64_t from) {
   const OperatorSchema schema(node.op_type, kCanonicalOpset);
   const auto fail = [&](std::string_view what) {
     throw Error(ErrorCode::kUnsupported,
-                concat(graph.describe(id), ": ", what, " opset ", from,
-                       "; qtool knows operators up to opset ", kCanonicalOpset));
+                to_text(graph.describe(id), ": ", what, " opset ", from,
+                        "; qtool knows operators up to opset ", kCanonicalOpset));
   };
-  if (!schema.exists()) fail(concat("is operator ", node.op_type, " of"));
+  if (!schema.exists()) fail(to_text("is operator ", node.op_type, " of"));
   for (const auto& [name, attribute] : node.attributes) {
     if (is_internal(name) || is_newer_attribute(node.op_type, name)) continue;
-    if (!schema.has_attribute(name)) fail(concat("has the attribute '", name, "' of"));
+    if (!schema.has_attribute(name)) fail(to_text("has the attribute '", name, "' of"));
   }
   // Values that its subgraphs capture are not inputs of the operator.
   const std::size_t inputs = node.own_inputs();
   if (arity != nullptr && inputs > arity->inputs.size() && !arity->is_open()) {
-    fail(concat("has ", inputs, " inputs as in"));
+    fail(to_text("has ", inputs, " inputs as in"));
   }
 }
 
@@ -131,8 +131,8 @@ void upgrade_microsoft(Graph& graph, NodeId id, std::int64_t from) {
   for (const auto& [name, attribute] : node.attributes) {
     if (name == kBitsAttribute || lists(row->attributes, name)) continue;
     throw Error(ErrorCode::kUnsupported,
-                concat(graph.describe(id), ": has the attribute '", name, "', which the operator ",
-                       kMicrosoftDomain, ".", node.op_type, " is not known to have"));
+                to_text(graph.describe(id), ": has the attribute '", name, "', which the operator ",
+                        kMicrosoftDomain, ".", node.op_type, " is not known to have"));
   }
   Upgrade upgrade(graph, id, from);
   row->rule(upgrade);
@@ -202,13 +202,13 @@ void upgrade_opset(Graph& graph) {
 
 std::vector<std::int64_t> Upgrade::constant_ints(std::size_t index, std::string_view what) const {
   const Tensor* tensor = constant(index);
-  if (tensor == nullptr) fail(concat(what, " depend on the data; only constants are supported"));
+  if (tensor == nullptr) fail(to_text(what, " depend on the data; only constants are supported"));
   return to_int64s(*tensor);
 }
 
 std::int64_t Upgrade::require_rank(std::size_t index) const {
   const std::optional<std::int64_t> rank = rank_of(graph_, input(index));
-  if (!rank) fail(concat("the number of axes of input ", index, " is unknown"));
+  if (!rank) fail(to_text("the number of axes of input ", index, " is unknown"));
   return *rank;
 }
 
@@ -232,7 +232,7 @@ std::optional<T> Upgrade::take(std::string_view key, std::string_view type) {
   T* value = std::get_if<T>(&found->second);
   if (value == nullptr) {
     throw Error(ErrorCode::kInvalidModel,
-                concat(graph_.describe(id_), ": attribute '", key, "' is not of type ", type));
+                to_text(graph_.describe(id_), ": attribute '", key, "' is not of type ", type));
   }
   std::optional<T> result = std::move(*value);
   map.erase(found);
@@ -256,11 +256,11 @@ std::optional<std::vector<float>> Upgrade::take_floats(std::string_view key) {
 std::string Upgrade::value_name(std::string_view suffix) const {
   const Node& n = node();
   const std::string base = n.has_output(0) ? graph_.value(n.outputs[0]).name : n.op_type;
-  return graph_.unique_name(concat(base, "_", suffix));
+  return graph_.unique_name(to_text(base, "_", suffix));
 }
 
 std::string Upgrade::node_name(std::string_view suffix) const {
-  return node().name.empty() ? "" : concat(node().name, "_", suffix);
+  return node().name.empty() ? "" : to_text(node().name, "_", suffix);
 }
 
 void Upgrade::become(std::string op_type, std::int64_t opset) {
@@ -334,7 +334,7 @@ void Upgrade::after(std::string_view op_type, std::vector<ValueId> inputs, Value
 
 void Upgrade::fail(std::string_view message) const {
   throw Error(ErrorCode::kUnsupported,
-              concat(graph_.describe(id_), " of opset ", from_, ": ", message));
+              to_text(graph_.describe(id_), " of opset ", from_, ": ", message));
 }
 
 }  // namespace qtool

@@ -13,7 +13,7 @@ namespace {
 void check_length(std::size_t found, std::int64_t expected, std::string_view what) {
   if (static_cast<std::int64_t>(found) != expected) {
     throw Error(ErrorCode::kInvalidModel,
-                concat("convolution: ", what, " has ", found, " elements, expected ", expected));
+                to_text("convolution: ", what, " has ", found, " elements, expected ", expected));
   }
 }
 
@@ -21,7 +21,7 @@ void check_finite(const std::vector<float>& values, std::string_view what) {
   for (const float value : values) {
     if (!std::isfinite(value)) {
       throw Error(ErrorCode::kInvalidModel,
-                  concat("convolution: ", what, " holds ", value, ", expected finite numbers"));
+                  to_text("convolution: ", what, " holds ", value, ", expected finite numbers"));
     }
   }
 }
@@ -40,8 +40,8 @@ ConvOutput output_of(Epilogue epilogue) {
   if (epilogue.low < 0 || epilogue.low > epilogue.high || epilogue.high > 255 ||
       epilogue.zero_point < 0 || epilogue.zero_point > 255) {
     throw Error(ErrorCode::kInvalidModel,
-                concat("convolution: output limits [", epilogue.low, ", ", epilogue.high,
-                       "] and zero point ", epilogue.zero_point, " are not within 0 to 255"));
+                to_text("convolution: output limits [", epilogue.low, ", ", epilogue.high,
+                        "] and zero point ", epilogue.zero_point, " are not within 0 to 255"));
   }
   if (epilogue.residual) {
     const Residual& residual = *epilogue.residual;
@@ -49,9 +49,9 @@ ConvOutput output_of(Epilogue epilogue) {
         residual.multiplier >= 0.0F && residual.multiplier <= kMaxResidualMultiplier;
     if (!in_range || residual.zero_point < 0 || residual.zero_point > 255) {
       throw Error(ErrorCode::kInvalidModel,
-                  concat("convolution: a residual has the multiplier ", residual.multiplier,
-                         " and the zero point ", residual.zero_point, ", expected 0 to ",
-                         kMaxResidualMultiplier, " and 0 to 255"));
+                  to_text("convolution: a residual has the multiplier ", residual.multiplier,
+                          " and the zero point ", residual.zero_point, ", expected 0 to ",
+                          kMaxResidualMultiplier, " and 0 to 255"));
     }
   }
   ConvOutput output;

@@ -12,19 +12,19 @@ namespace {
 constexpr std::int64_t kMaxTerms = 3;  // 255 = 127 + 127 + 1
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& message) {
-  throw Error(code, concat("convolution: ", message));
+  throw Error(code, to_text("convolution: ", message));
 }
 
 void check_extents(const ConvWeights& weights) {
   const std::int64_t extents[] = {weights.out_channels, weights.in_channels, weights.kernel_h,
                                   weights.kernel_w, weights.groups};
   for (const std::int64_t extent : extents) {
-    if (extent < 1) refuse(ErrorCode::kInvalidModel, concat("extent ", extent, " is below 1"));
+    if (extent < 1) refuse(ErrorCode::kInvalidModel, to_text("extent ", extent, " is below 1"));
   }
   if (weights.in_channels % weights.groups != 0 || weights.out_channels % weights.groups != 0) {
     refuse(ErrorCode::kInvalidModel,
-           concat(weights.groups, " groups do not divide ", weights.in_channels, " input and ",
-                  weights.out_channels, " output channels"));
+           to_text(weights.groups, " groups do not divide ", weights.in_channels, " input and ",
+                   weights.out_channels, " output channels"));
   }
   std::int64_t expected = 1;
   const std::int64_t factors[] = {weights.out_channels, weights.in_channels / weights.groups,
@@ -33,13 +33,13 @@ void check_extents(const ConvWeights& weights) {
   for (const std::int64_t factor : factors) {
     if (factor > found / expected) {
       refuse(ErrorCode::kInvalidModel,
-             concat("the extents ask for more than the ", found, " weights there are"));
+             to_text("the extents ask for more than the ", found, " weights there are"));
     }
     expected *= factor;
   }
   if (found != expected) {
     refuse(ErrorCode::kInvalidModel,
-           concat("found ", found, " weights, expected ", expected, " from the extents"));
+           to_text("found ", found, " weights, expected ", expected, " from the extents"));
   }
 }
 
@@ -47,20 +47,20 @@ void check_parameters(const ConvWeights& weights) {
   const auto outputs = static_cast<std::size_t>(weights.out_channels);
   if (!weights.bias.empty() && weights.bias.size() != outputs) {
     refuse(ErrorCode::kInvalidModel,
-           concat("the bias has ", weights.bias.size(), " elements, expected ", outputs));
+           to_text("the bias has ", weights.bias.size(), " elements, expected ", outputs));
   }
   if (!weights.weight_zero_points.empty() && weights.weight_zero_points.size() != outputs) {
-    refuse(ErrorCode::kInvalidModel, concat("there are ", weights.weight_zero_points.size(),
-                                            " weight zero points, expected ", outputs));
+    refuse(ErrorCode::kInvalidModel, to_text("there are ", weights.weight_zero_points.size(),
+                                             " weight zero points, expected ", outputs));
   }
   if (weights.input_zero_point < 0 || weights.input_zero_point > 255) {
     refuse(ErrorCode::kInvalidModel,
-           concat("the input zero point is ", weights.input_zero_point, ", expected 0 to 255"));
+           to_text("the input zero point is ", weights.input_zero_point, ", expected 0 to 255"));
   }
   for (const std::int32_t zero_point : weights.weight_zero_points) {
     if (zero_point < -128 || zero_point > 127) {
       refuse(ErrorCode::kInvalidModel,
-             concat("a weight zero point is ", zero_point, ", expected -128 to 127"));
+             to_text("a weight zero point is ", zero_point, ", expected -128 to 127"));
     }
   }
 }
@@ -86,8 +86,8 @@ std::int32_t fold_bias(const ConvWeights& weights, std::size_t channel, std::siz
   if (std::abs(bias) >= kLimit ||
       (largest > 0 && depth > (kLimit - 1 - std::abs(bias)) / (255 * largest))) {
     refuse(ErrorCode::kUnsupported,
-           concat("the sums of output channel ", channel, " (", depth, " products, weights up to ",
-                  largest, ", bias ", bias, ") may leave int32"));
+           to_text("the sums of output channel ", channel, " (", depth, " products, weights up to ",
+                   largest, ", bias ", bias, ") may leave int32"));
   }
   return static_cast<std::int32_t>(bias - weights.input_zero_point * sum);
 }

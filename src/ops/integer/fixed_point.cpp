@@ -127,8 +127,8 @@ FixedAverage::FixedAverage(Requantization path, const PoolShape& shape, const Af
       padding_(padding) {
   if (shape.kernel_h > kMaxWindow / std::max<std::int64_t>(shape.kernel_w, 1)) {
     throw Error(ErrorCode::kUnsupported,
-                concat("average pool: a window of ", shape.kernel_h, " x ", shape.kernel_w,
-                       " pixels, expected at most 2^23 for integer sums"));
+                to_text("average pool: a window of ", shape.kernel_h, " x ", shape.kernel_w,
+                        " pixels, expected at most 2^23 for integer sums"));
   }
 }
 
@@ -202,7 +202,7 @@ std::array<std::uint8_t, 256> rescale_table(Requantization path, const Affine& f
 }
 
 std::string kernel_label(std::string_view kernel, Requantization path) {
-  return path == Requantization::kFloat ? std::string(kernel) : concat(kernel, "+", name_of(path));
+  return path == Requantization::kFloat ? std::string(kernel) : to_text(kernel, "+", name_of(path));
 }
 
 }  // namespace qtool

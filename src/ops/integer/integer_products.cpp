@@ -101,8 +101,8 @@ std::shared_ptr<const PackedSums> pack_filters(const OpContext& op, const Filter
   };
   const ConvWeights& extents = filters.extents;
   return op.packed<PackedSums>(
-      {concat("sums ", extents.out_channels, " ", extents.in_channels, " ", extents.kernel_h, " ",
-              extents.kernel_w, " ", extents.groups),
+      {to_text("sums ", extents.out_channels, " ", extents.in_channels, " ", extents.kernel_h, " ",
+               extents.kernel_w, " ", extents.groups),
        {op.shared_constant(1), op.shared_constant(3)}},
       make);
 }
@@ -205,7 +205,7 @@ void check_zero_points(const OpContext& op, std::size_t input, std::int64_t exte
   const Shape& shape = op.input(input).shape;
   op.require(
       shape.elements() == 1 || (shape.rank() == 1 && shape[0] == extent),
-      concat("zero points of shape ", shape.to_string(), ", expected one or a list of ", extent));
+      to_text("zero points of shape ", shape.to_string(), ", expected one or a list of ", extent));
 }
 
 std::vector<ValueInfo> infer_conv(const OpContext& op) {
@@ -213,7 +213,7 @@ std::vector<ValueInfo> infer_conv(const OpContext& op) {
   const Shape& x = op.input(0).shape;
   const Shape& w = op.input(1).shape;
   op.require(x.rank() == 4 && w.rank() == 4,
-             concat("input ", x.to_string(), " and weight ", w.to_string(), ", expected images"));
+             to_text("input ", x.to_string(), " and weight ", w.to_string(), ", expected images"));
   check_zero_points(op, 2, 1);
   check_zero_points(op, 3, w[0]);
   return {{DType::kInt32, resolve_conv(op, x, w).output}};
@@ -295,15 +295,15 @@ struct MatrixShapes {
 
   explicit MatrixShapes(const OpContext& op) : a(op.input(0).shape), b(op.input(1).shape) {
     op.require(a.rank() >= 1 && b.rank() >= 1,
-               concat("found ", a.to_string(), " and ", b.to_string(),
-                      ", expected operands with at least one axis"));
+               to_text("found ", a.to_string(), " and ", b.to_string(),
+                       ", expected operands with at least one axis"));
     const bool row = a.rank() == 1;
     const bool column = b.rank() == 1;
     if (row) a = Shape{1, a[0]};
     if (column) b = Shape{b[0], 1};
     const std::int64_t k = a[a.rank() - 1];
     op.require(k == b[b.rank() - 2],
-               concat("cannot multiply ", a.to_string(), " by ", b.to_string()));
+               to_text("cannot multiply ", a.to_string(), " by ", b.to_string()));
     const auto stack = [](const Shape& shape) {
       return Shape({shape.dims().begin(), shape.dims().end() - 2});
     };

@@ -22,7 +22,7 @@ std::uint64_t hash_of(const PackSource& source) {
       hash = hash_bytes("none", hash);
       continue;
     }
-    hash = hash_bytes(concat(name_of(tensor->dtype()), tensor->shape().to_string()), hash);
+    hash = hash_bytes(to_text(name_of(tensor->dtype()), tensor->shape().to_string()), hash);
     hash = hash_bytes(tensor_bytes(*tensor), hash);
   }
   return hash;

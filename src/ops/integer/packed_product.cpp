@@ -25,16 +25,16 @@ std::vector<float> product_scales(const QProductParams& params, std::int64_t cha
 // packed weights of the same form.
 std::string form_of(const OpContext& op, const ProductExtents& extents, std::string_view part) {
   const auto& params = op.params<QProductParams>();
-  std::string form = concat("qconv ", part, " ", extents.out_channels, " ", extents.in_channels,
-                            " ", extents.kernel_h, " ", extents.kernel_w, " ", extents.groups, " ",
-                            params.input.zero_point);
+  std::string form = to_text("qconv ", part, " ", extents.out_channels, " ", extents.in_channels,
+                             " ", extents.kernel_h, " ", extents.kernel_w, " ", extents.groups, " ",
+                             params.input.zero_point);
   if (requantizes_sums(op)) return form + " i32";
-  form += concat(" ", params.input.scale);
+  form += to_text(" ", params.input.scale);
   if (!params.result) return form + " f32";
   const QuantizedResult& y = *params.result;
-  form += concat(" u8 ", y.affine.scale, " ", y.affine.zero_point, " ", y.low, " ", y.high);
+  form += to_text(" u8 ", y.affine.scale, " ", y.affine.zero_point, " ", y.low, " ", y.high);
   if (!params.residual) return form;
-  return form + concat(" + ", params.residual->scale, " ", params.residual->zero_point);
+  return form + to_text(" + ", params.residual->scale, " ", params.residual->zero_point);
 }
 
 // s_x s_w[c] / s_y in double, one per output channel.

@@ -145,8 +145,8 @@ std::unique_ptr<Operator> make_qconv(const OpContext& op) {
 std::vector<ValueInfo> infer_qgemm(const OpContext& op) {
   std::vector<std::int64_t> dims = op.input(0).shape.dims();
   op.require(!dims.empty() && dims.back() == op.input(1).shape[1],
-             concat("cannot multiply ", op.input(0).shape.to_string(), " by the transpose of ",
-                    op.input(1).shape.to_string()));
+             to_text("cannot multiply ", op.input(0).shape.to_string(), " by the transpose of ",
+                     op.input(1).shape.to_string()));
   dims.back() = op.input(1).shape[0];
   return {{product_type(op), Shape(std::move(dims))}};
 }

@@ -146,8 +146,8 @@ PackedPtr PackPlans::pack(const float* weights, const float* bias) const {
 std::string PackPlans::format() const {
   std::string text;
   for (const PackPlan& plan : plans_) {
-    text += concat(text_of(plan.plain), text_of(plan.wanted), plan.offset, " ", plan.bias_offset,
-                   " ", plan.bias_count, " ");
+    text += to_text(text_of(plan.plain), text_of(plan.wanted), plan.offset, " ", plan.bias_offset,
+                    " ", plan.bias_count, " ");
   }
   return text;
 }

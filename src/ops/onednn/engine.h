@@ -48,7 +48,7 @@ auto guarded(std::string_view what, const Call& call) {
   try {
     return call();
   } catch (const dnnl::error& error) {
-    throw Error(ErrorCode::kUnsupported, concat("oneDNN refuses this ", what, ": ", error.what()));
+    throw Error(ErrorCode::kUnsupported, to_text("oneDNN refuses this ", what, ": ", error.what()));
   }
 }
 

@@ -12,8 +12,8 @@ std::vector<std::int64_t> image_of(const OpContext& op) {
   std::vector<std::int64_t> size = ints_of(op, 1, "the size of the image");
   const auto axes = static_cast<std::int64_t>(size.size()) - 2;
   op.require((axes == 2 || axes == 3) && theta == Shape{size[0], axes, axes + 1},
-             concat("maps of shape ", theta.to_string(), " and a size of ", size.size(),
-                    " extents, expected [n, 2, 3] and 4 or [n, 3, 4] and 5"));
+             to_text("maps of shape ", theta.to_string(), " and a size of ", size.size(),
+                     " extents, expected [n, 2, 3] and 4 or [n, 3, 4] and 5"));
   static_cast<void>(shape_of(op, size));
   return size;
 }

@@ -31,7 +31,7 @@ OpDef bitwise_row(F /*f*/) {
 bool shifts_left(const OpContext& op) {
   const std::string direction = op.node.get_string("direction", "");
   op.require(direction == "LEFT" || direction == "RIGHT",
-             concat("attribute 'direction' is '", direction, "', expected LEFT or RIGHT"));
+             to_text("attribute 'direction' is '", direction, "', expected LEFT or RIGHT"));
   return direction == "LEFT";
 }
 

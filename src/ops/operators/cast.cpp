@@ -14,8 +14,8 @@ std::vector<ValueInfo> infer_cast(const OpContext& op) {
   const std::optional<DType> to = dtype_of_onnx(code);
   const auto nothing = [](auto) {};
   if (!to || !with_cast_type(*to, nothing) || !with_cast_type(in.dtype, nothing)) {
-    op.fail(ErrorCode::kUnsupported, concat("cannot cast from ", name_of(in.dtype),
-                                            " to the element type with number ", code));
+    op.fail(ErrorCode::kUnsupported, to_text("cannot cast from ", name_of(in.dtype),
+                                             " to the element type with number ", code));
   }
   return {{*to, in.shape}};
 }
@@ -26,7 +26,7 @@ std::vector<ValueInfo> infer_cast_like(const OpContext& op) {
   const DType to = op.input(1).dtype;
   if (!with_cast_type(to, nothing) || !with_cast_type(op.input(0).dtype, nothing)) {
     op.fail(ErrorCode::kUnsupported,
-            concat("cannot cast from ", name_of(op.input(0).dtype), " to ", name_of(to)));
+            to_text("cannot cast from ", name_of(op.input(0).dtype), " to ", name_of(to)));
   }
   return {{to, op.input(0).shape}};
 }

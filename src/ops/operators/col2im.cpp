@@ -23,10 +23,10 @@ std::vector<std::int64_t> window_list(const OpContext& op, std::string_view key,
   std::vector<std::int64_t> list =
       op.node.get_ints(key, std::vector<std::int64_t>(count, fallback));
   op.require(list.size() == count,
-             concat("attribute '", key, "' has ", list.size(), " entries, expected ", count));
+             to_text("attribute '", key, "' has ", list.size(), " entries, expected ", count));
   for (const std::int64_t value : list) {
     op.require(value >= lowest && value <= kMaxExtent,
-               concat("attribute '", key, "' holds ", value));
+               to_text("attribute '", key, "' holds ", value));
   }
   return list;
 }
@@ -37,13 +37,13 @@ ImageBlocks resolve(const OpContext& op) {
   const std::vector<std::int64_t> block = ints_of(op, 2, "the shape of the blocks");
   const std::size_t axes = image.size();
   op.require(in.rank() == 3 && axes >= 1 && block.size() == axes,
-             concat("found an input of shape ", in.to_string(), ", ", axes,
-                    " axes of the image and ", block.size(), " of the blocks"));
+             to_text("found an input of shape ", in.to_string(), ", ", axes,
+                     " axes of the image and ", block.size(), " of the blocks"));
   ImageBlocks blocks;
   blocks.block_elements = shape_of(op, block).elements();
   static_cast<void>(shape_of(op, image));
   op.require(blocks.block_elements > 0 && in[1] % blocks.block_elements == 0,
-             concat("blocks of ", blocks.block_elements, " elements do not divide ", in[1]));
+             to_text("blocks of ", blocks.block_elements, " elements do not divide ", in[1]));
   const std::vector<std::int64_t> pads = window_list(op, "pads", 2 * axes, 0, 0);
   Window& window = blocks.window;
   window.kernel = block;
@@ -55,13 +55,13 @@ ImageBlocks resolve(const OpContext& op) {
   for (std::size_t i = 0; i < axes; ++i) {
     const std::int64_t padded = image[i] + window.pads_begin[i] + window.pads_end[i];
     const std::int64_t span = padded - reach_of(op, block[i], window.dilations[i]);
-    op.require(span >= 0, concat("a block of ", block[i], " does not fit into ", padded));
+    op.require(span >= 0, to_text("a block of ", block[i], " does not fit into ", padded));
     window.output.push_back(span / window.strides[i] + 1);
     dims.push_back(image[i]);
   }
   blocks.columns = shape_of(op, window.output).elements();
   op.require(blocks.columns == in[2],
-             concat("the input has ", in[2], " columns, expected ", blocks.columns));
+             to_text("the input has ", in[2], " columns, expected ", blocks.columns));
   blocks.image = shape_of(op, std::move(dims));
   return blocks;
 }

@@ -38,17 +38,17 @@ std::vector<std::int64_t> split_extents(const OpContext& op, std::int64_t axis) 
   const auto count = static_cast<std::int64_t>(op.node.outputs.size());
   op.require(count > 0, "found no outputs, expected at least one");
   if (!op.has_input(1)) {
-    op.require(extent % count == 0, concat("axis ", axis, " has extent ", extent, ", which ", count,
-                                           " outputs do not divide evenly"));
+    op.require(extent % count == 0, to_text("axis ", axis, " has extent ", extent, ", which ",
+                                            count, " outputs do not divide evenly"));
     return std::vector<std::int64_t>(static_cast<std::size_t>(count), extent / count);
   }
   std::vector<std::int64_t> extents = ints_of(op, 1, "the list of extents");
   op.require(static_cast<std::int64_t>(extents.size()) == count,
-             concat("found ", extents.size(), " extents for ", count, " outputs"));
+             to_text("found ", extents.size(), " extents for ", count, " outputs"));
   std::int64_t sum = 0;
   for (const std::int64_t part : extents) sum += shape_of(op, {part})[0];
   op.require(sum == extent,
-             concat("the parts add up to ", sum, ", axis ", axis, " has extent ", extent));
+             to_text("the parts add up to ", sum, ", axis ", axis, " has extent ", extent));
   return extents;
 }
 

@@ -32,7 +32,7 @@ std::shared_ptr<const Tensor> filling(const OpContext& op) {
   auto value = op.node.get_tensor("value");
   if (value == nullptr) return share(Tensor::scalar(0.0F));
   op.require(value->elements() == 1,
-             concat("attribute 'value' has ", value->elements(), " elements, expected 1"));
+             to_text("attribute 'value' has ", value->elements(), " elements, expected 1"));
   return value;
 }
 

@@ -137,7 +137,7 @@ class LoopOperator : public Operator {
   void require_end(std::int64_t iteration) const {
     if (iteration < kMaxTrips) return;
     throw Error(ErrorCode::kUnsupported,
-                concat(what_, ": did not end within ", kMaxTrips, " iterations"));
+                to_text(what_, ": did not end within ", kMaxTrips, " iterations"));
   }
 
   // The states are written to two buffers in turn, because a body may return an input state as

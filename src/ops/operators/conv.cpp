@@ -19,8 +19,8 @@ onednn::ConvSpec conv_spec(const OpContext& op) {
   if (spec.residual) {  // only fusion adds a residual; a Conv in a model has three inputs
     op.require(op.node.domain == kLoweredDomain && op.input(3).shape == spec.destination &&
                    op.input(3).dtype == DType::kFloat32,
-               concat("found a fourth input of shape ", op.input(3).shape.to_string(),
-                      ", expected at most three inputs"));
+               to_text("found a fourth input of shape ", op.input(3).shape.to_string(),
+                       ", expected at most three inputs"));
   }
   spec.clamp = op.fused_clamp();
   spec.function = op.fused_function();

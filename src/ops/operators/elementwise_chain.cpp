@@ -96,7 +96,7 @@ class ElementwiseChain final : public Operator {
       }
     });
   }
-  [[nodiscard]] std::string kernel() const override { return concat("chain of ", steps_.size()); }
+  [[nodiscard]] std::string kernel() const override { return to_text("chain of ", steps_.size()); }
 
  private:
   ElementaryKernel kernel_;

@@ -71,8 +71,8 @@ std::vector<ValueInfo> infer_gather_elements(const OpContext& op) {
   for (std::int64_t i = 0; fits && i < chosen.rank(); ++i) {
     fits = i == axis || chosen[i] <= in.shape[i];
   }
-  op.require(fits, concat("indices of shape ", chosen.to_string(), " do not fit an input of shape ",
-                          in.shape.to_string()));
+  op.require(fits, to_text("indices of shape ", chosen.to_string(),
+                           " do not fit an input of shape ", in.shape.to_string()));
   return {{in.dtype, chosen}};
 }
 
@@ -128,21 +128,21 @@ GatherNd resolve_gather_nd(const OpContext& op) {
   const Shape& indices = op.input(1).shape;
   const std::int64_t batch_axes = op.node.get_int("batch_dims", 0);
   op.require(in.rank() >= 1 && indices.rank() >= 1,
-             concat("found shapes ", in.to_string(), " and ", indices.to_string(),
-                    ", expected at least one axis each"));
+             to_text("found shapes ", in.to_string(), " and ", indices.to_string(),
+                     ", expected at least one axis each"));
   op.require(batch_axes >= 0 && batch_axes < std::min(in.rank(), indices.rank()),
-             concat("attribute 'batch_dims' is ", batch_axes, ", expected less than the axes of ",
-                    in.to_string(), " and ", indices.to_string()));
+             to_text("attribute 'batch_dims' is ", batch_axes, ", expected less than the axes of ",
+                     in.to_string(), " and ", indices.to_string()));
   GatherNd nd;
   nd.tuples.depth = indices[indices.rank() - 1];
   op.require(nd.tuples.depth >= 1 && nd.tuples.depth <= in.rank() - batch_axes,
-             concat("indices of shape ", indices.to_string(), " do not fit an input of shape ",
-                    in.to_string()));
+             to_text("indices of shape ", indices.to_string(), " do not fit an input of shape ",
+                     in.to_string()));
   std::vector<std::int64_t> dims(indices.dims().begin(), indices.dims().end() - 1);
   for (std::int64_t axis = 0; axis + 1 < indices.rank(); ++axis) {
     op.require(axis >= batch_axes || in[axis] == indices[axis],
-               concat("axis ", axis, " of shapes ", in.to_string(), " and ", indices.to_string(),
-                      " differs, expected batches of one size"));
+               to_text("axis ", axis, " of shapes ", in.to_string(), " and ", indices.to_string(),
+                       " differs, expected batches of one size"));
   }
   const auto elements_of = [&](const Shape& shape, std::int64_t begin, std::int64_t end) {
     return shape_of(op, {shape.dims().begin() + begin, shape.dims().begin() + end}).elements();

@@ -29,12 +29,12 @@ GridOptions grid_options(const OpContext& op) {
   if (mode == "nearest") options.mode = GridInterpolation::kNearest;
   if (mode == "bicubic" || mode == "cubic") options.mode = GridInterpolation::kCubic;
   op.require(options.mode != GridInterpolation::kLinear || mode == "bilinear" || mode == "linear",
-             concat("attribute 'mode' is '", mode, "', expected nearest, bilinear or bicubic"));
+             to_text("attribute 'mode' is '", mode, "', expected nearest, bilinear or bicubic"));
   if (padding == "border") options.outside = Outside::kBorder;
   if (padding == "reflection") options.outside = Outside::kReflection;
   op.require(
       options.outside != Outside::kZeros || padding == "zeros",
-      concat("attribute 'padding_mode' is '", padding, "', expected zeros, border or reflection"));
+      to_text("attribute 'padding_mode' is '", padding, "', expected zeros, border or reflection"));
   options.align_corners = op.node.get_int("align_corners", 0) != 0;
   return options;
 }
@@ -48,8 +48,8 @@ std::vector<ValueInfo> infer_grid(const OpContext& op) {
   const std::int64_t axes = x.rank() - 2;
   op.require((axes == 2 || axes == 3) && grid.rank() == x.rank() && grid[0] == x[0] &&
                  grid[x.rank() - 1] == axes,
-             concat("a grid of shape ", grid.to_string(), " does not fit an input of shape ",
-                    x.to_string()));
+             to_text("a grid of shape ", grid.to_string(), " does not fit an input of shape ",
+                     x.to_string()));
   if (axes == 3 && options.mode == GridInterpolation::kCubic) {
     op.fail(ErrorCode::kUnsupported, "cubic sampling of three spatial axes is not supported");
   }

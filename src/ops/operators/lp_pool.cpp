@@ -13,7 +13,7 @@ template <PoolExtent extent>
 std::vector<ValueInfo> infer_lp_pool(const OpContext& op) {
   require_type(op, 0, FloatType{});
   const std::int64_t p = op.node.get_int("p", 2);
-  op.require(p >= 1, concat("attribute 'p' is ", p, ", expected a positive number"));
+  op.require(p >= 1, to_text("attribute 'p' is ", p, ", expected a positive number"));
   const Shape& x = op.input(0).shape;
   return {{DType::kFloat32, pooled_shape(x, pool_window(op, extent))}};
 }

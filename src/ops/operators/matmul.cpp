@@ -32,10 +32,10 @@ Product matmul_product(const OpContext& op) {
   if (row) a = Shape{1, a[0]};
   if (column) b = Shape{b[0], 1};
   const std::int64_t rank = std::max(a.rank(), b.rank());
-  op.require(rank <= 6, concat("operands have rank ", rank, ", at most 6 is supported"));
+  op.require(rank <= 6, to_text("operands have rank ", rank, ", at most 6 is supported"));
   const std::int64_t k = a[a.rank() - 1];
   op.require(k == b[b.rank() - 2],
-             concat("cannot multiply ", a.to_string(), " by ", b.to_string()));
+             to_text("cannot multiply ", a.to_string(), " by ", b.to_string()));
   Product product;
   // A stack of matrices times one matrix is computed as one tall matrix times that matrix.
   if (b.rank() == 2 && a.rank() > 2) {
@@ -60,7 +60,7 @@ Product matmul_product(const OpContext& op) {
     const std::int64_t x = product.spec.a[axis];
     const std::int64_t y = product.spec.b[axis];
     op.require(x == y || x == 1 || y == 1,
-               concat("cannot multiply ", a.to_string(), " by ", b.to_string()));
+               to_text("cannot multiply ", a.to_string(), " by ", b.to_string()));
     full.push_back(x == 1 ? y : x);
   }
   std::vector<std::int64_t> out = full;
@@ -83,7 +83,7 @@ Product gemm_product(const OpContext& op, Addend& addend) {
   op.require(op.input(0).dtype == DType::kFloat32 && op.input(1).dtype == DType::kFloat32,
              "operands must be float32");
   op.require(a.rank() == 2 && b.rank() == 2,
-             concat("found ", a.to_string(), " and ", b.to_string(), ", expected two matrices"));
+             to_text("found ", a.to_string(), " and ", b.to_string(), ", expected two matrices"));
   Product product;
   product.spec.transposed_a = op.node.get_int("transA", 0) != 0;
   product.spec.transposed_b = op.node.get_int("transB", 0) != 0;
@@ -94,7 +94,7 @@ Product gemm_product(const OpContext& op, Addend& addend) {
   product.spec.b = logical(b, product.spec.transposed_b);
   op.require(
       product.spec.a[1] == product.spec.b[0],
-      concat("cannot multiply ", product.spec.a.to_string(), " by ", product.spec.b.to_string()));
+      to_text("cannot multiply ", product.spec.a.to_string(), " by ", product.spec.b.to_string()));
   product.spec.alpha = op.node.get_float("alpha", 1.0F);
   product.output = product.spec.destination = Shape{product.spec.a[0], product.spec.b[1]};
   addend = Addend::kNone;
@@ -102,12 +102,12 @@ Product gemm_product(const OpContext& op, Addend& addend) {
   if (op.has_input(2) && beta != 0.0F) {
     const Shape& c = op.input(2).shape;
     op.require(op.input(2).dtype == DType::kFloat32, "C must be float32");
-    op.require(c.rank() <= 2, concat("C has rank ", c.rank(), ", at most 2 is allowed"));
+    op.require(c.rank() <= 2, to_text("C has rank ", c.rank(), ", at most 2 is allowed"));
     for (std::int64_t axis = 0; axis < c.rank(); ++axis) {
       const std::int64_t extent = product.output[axis + 2 - c.rank()];
       op.require(
           c[axis] == 1 || c[axis] == extent,
-          concat("C ", c.to_string(), " does not broadcast to ", product.output.to_string()));
+          to_text("C ", c.to_string(), " does not broadcast to ", product.output.to_string()));
     }
     const bool per_column = c.elements() == product.output[1] &&
                             (c.rank() == 1 || (c.rank() == 2 && c[0] == 1)) &&

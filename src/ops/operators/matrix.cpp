@@ -22,7 +22,7 @@ struct MatrixStack {
 MatrixStack matrices_of(const OpContext& op) {
   const Shape& shape = op.input(0).shape;
   op.require(shape.rank() >= 2,
-             concat("the input has shape ", shape.to_string(), ", expected matrices"));
+             to_text("the input has shape ", shape.to_string(), ", expected matrices"));
   MatrixStack matrices{0, shape[shape.rank() - 2], shape[shape.rank() - 1]};
   if (shape.elements() > 0) matrices.count = shape.elements() / (matrices.rows * matrices.columns);
   return matrices;
@@ -32,7 +32,7 @@ std::vector<ValueInfo> infer_det(const OpContext& op) {
   require_type(op, 0, FloatingTypes{});
   const MatrixStack matrices = matrices_of(op);
   op.require(matrices.rows == matrices.columns,
-             concat("the input has shape ", op.input(0).shape.to_string(), ", expected squares"));
+             to_text("the input has shape ", op.input(0).shape.to_string(), ", expected squares"));
   const std::vector<std::int64_t>& dims = op.input(0).shape.dims();
   return {{op.input(0).dtype, Shape({dims.begin(), dims.end() - 2})}};
 }
@@ -133,7 +133,7 @@ std::unique_ptr<Operator> make_trilu(const OpContext& op) {
 std::vector<ValueInfo> infer_eye(const OpContext& op) {
   const ValueInfo& in = op.input(0);
   op.require(in.shape.rank() == 2,
-             concat("the input has shape ", in.shape.to_string(), ", expected a matrix"));
+             to_text("the input has shape ", in.shape.to_string(), ", expected a matrix"));
   std::optional<DType> dtype = in.dtype;
   if (op.node.has("dtype")) dtype = dtype_of_onnx(op.node.get_int("dtype", 0));
   if (!dtype || !with_cast_type(*dtype, [](auto) {})) {

@@ -12,7 +12,7 @@ namespace {
 Shape pooled_from(const OpContext& op) {
   const Shape& x = op.input(0).shape;
   op.require(x.rank() >= 3 && x.rank() <= 5,
-             concat("input ", x.to_string(), " must have rank 3 to 5"));
+             to_text("input ", x.to_string(), " must have rank 3 to 5"));
   const auto axes = static_cast<std::size_t>(x.rank() - 2);
   const std::vector<std::int64_t> kernel = op.node.get_ints("kernel_shape", {});
   std::vector<std::int64_t> strides = op.node.get_ints("strides", {});
@@ -20,13 +20,13 @@ Shape pooled_from(const OpContext& op) {
   if (strides.empty()) strides.assign(axes, 1);
   if (pads.empty()) pads.assign(2 * axes, 0);
   op.require(kernel.size() == axes && strides.size() == axes && pads.size() == 2 * axes,
-             concat("kernel_shape, strides or pads do not fit ", axes, " spatial axes"));
+             to_text("kernel_shape, strides or pads do not fit ", axes, " spatial axes"));
   constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
   std::vector<std::int64_t> dims{x[0], x[1]};
   for (std::size_t i = 0; i < axes; ++i) {
     const std::int64_t extent = x[static_cast<std::int64_t>(i) + 2];
     for (const std::int64_t value : {kernel[i], strides[i], pads[i], pads[axes + i], extent}) {
-      op.require(value >= 0 && value <= kMaxExtent, concat("found ", value, " as an extent"));
+      op.require(value >= 0 && value <= kMaxExtent, to_text("found ", value, " as an extent"));
     }
     dims.push_back((extent - 1) * strides[i] - pads[i] - pads[axes + i] + kernel[i]);
   }
@@ -37,8 +37,8 @@ std::vector<ValueInfo> infer_unpool(const OpContext& op) {
   require_type(op, 0, FloatingTypes{});
   require_dtype_in(op, 1, {DType::kInt64});
   op.require(op.input(0).shape == op.input(1).shape,
-             concat("the indices have shape ", op.input(1).shape.to_string(), ", expected ",
-                    op.input(0).shape.to_string()));
+             to_text("the indices have shape ", op.input(1).shape.to_string(), ", expected ",
+                     op.input(0).shape.to_string()));
   const Shape inner = pooled_from(op);
   if (!op.has_input(2)) return {{op.input(0).dtype, inner}};
   const Shape outer = shape_of(op, ints_of(op, 2, "the shape of the output"));
@@ -46,8 +46,8 @@ std::vector<ValueInfo> infer_unpool(const OpContext& op) {
   for (std::int64_t axis = 0; fits && axis < outer.rank(); ++axis) {
     fits = outer[axis] >= inner[axis];
   }
-  op.require(fits, concat("the output has shape ", outer.to_string(), ", expected at least ",
-                          inner.to_string()));
+  op.require(fits, to_text("the output has shape ", outer.to_string(), ", expected at least ",
+                           inner.to_string()));
   return {{op.input(0).dtype, outer}};
 }
 

@@ -60,7 +60,7 @@ NmsLimits limits_of(const OpContext& op) {
     limits.score = single<float>(op, 4, "the threshold of the scores");
   }
   op.require(limits.overlap >= 0 && limits.overlap <= 1,
-             concat("the threshold of the overlap is ", limits.overlap, ", expected 0 to 1"));
+             to_text("the threshold of the overlap is ", limits.overlap, ", expected 0 to 1"));
   return limits;
 }
 
@@ -71,8 +71,8 @@ std::vector<Tensor> suppress(const OpContext& op) {
   const Shape& scores = op.input(1).shape;
   op.require(boxes.rank() == 3 && boxes[2] == 4 && scores.rank() == 3 && scores[0] == boxes[0] &&
                  scores[2] == boxes[1],
-             concat("boxes of shape ", boxes.to_string(), " and scores of shape ",
-                    scores.to_string(), ", expected [batch, n, 4] and [batch, classes, n]"));
+             to_text("boxes of shape ", boxes.to_string(), " and scores of shape ",
+                     scores.to_string(), ", expected [batch, n, 4] and [batch, classes, n]"));
   const NmsLimits limits = limits_of(op);
   const bool by_center = op.node.get_int("center_point_box", 0) != 0;
   const std::span<const float> corners = deciding_constant(op, 0).values<float>();

@@ -12,13 +12,14 @@ namespace {
 // Throws unless inputs [1, count] are float lists with one element per channel.
 void require_per_channel(const OpContext& op, std::size_t count) {
   const Shape& shape = op.input(0).shape;
-  op.require(shape.rank() >= 2, concat("the input has shape ", shape.to_string(),
-                                       ", expected a batch and a channel axis"));
+  op.require(shape.rank() >= 2, to_text("the input has shape ", shape.to_string(),
+                                        ", expected a batch and a channel axis"));
   for (std::size_t i = 1; i <= count; ++i) {
     require_type(op, i, FloatType{});
     const Shape& list = op.input(i).shape;
-    op.require(list.rank() == 1 && list[0] == shape[1],
-               concat("input ", i, " has shape ", list.to_string(), ", expected [", shape[1], "]"));
+    op.require(
+        list.rank() == 1 && list[0] == shape[1],
+        to_text("input ", i, " has shape ", list.to_string(), ", expected [", shape[1], "]"));
   }
 }
 
@@ -156,8 +157,8 @@ std::vector<ValueInfo> infer_layer_norm(const OpContext& op) {
     if (i == 2 && !op.has_input(2)) continue;
     require_type(op, i, FloatType{});
     op.require(op.input(i).shape == part,
-               concat("input ", i, " has shape ", op.input(i).shape.to_string(), ", expected ",
-                      part.to_string()));
+               to_text("input ", i, " has shape ", op.input(i).shape.to_string(), ", expected ",
+                       part.to_string()));
   }
   std::vector<std::int64_t> dims = in.shape.dims();
   std::fill(dims.begin() + axis, dims.end(), 1);
@@ -202,7 +203,7 @@ LrnOptions lrn_options(const OpContext& op) {
   const LrnOptions options{op.node.get_int("size", 0), op.node.get_float("alpha", 1e-4F),
                            op.node.get_float("beta", 0.75F), op.node.get_float("bias", 1.0F)};
   op.require(options.size >= 1 && options.size <= 1 << 20,
-             concat("attribute 'size' is ", options.size, ", expected a positive number"));
+             to_text("attribute 'size' is ", options.size, ", expected a positive number"));
   return options;
 }
 
@@ -210,8 +211,8 @@ std::vector<ValueInfo> infer_lrn(const OpContext& op) {
   require_type(op, 0, FloatType{});
   static_cast<void>(lrn_options(op));
   const Shape& shape = op.input(0).shape;
-  op.require(shape.rank() >= 2, concat("the input has shape ", shape.to_string(),
-                                       ", expected a batch and a channel axis"));
+  op.require(shape.rank() >= 2, to_text("the input has shape ", shape.to_string(),
+                                        ", expected a batch and a channel axis"));
   return {op.input(0)};
 }
 

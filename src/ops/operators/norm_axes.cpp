@@ -13,7 +13,7 @@ namespace {
 std::vector<ValueInfo> infer_lp(const OpContext& op) {
   require_type(op, 0, FloatingTypes{});
   const std::int64_t p = op.node.get_int("p", 2);
-  op.require(p == 1 || p == 2, concat("attribute 'p' is ", p, ", expected 1 or 2"));
+  op.require(p == 1 || p == 2, to_text("attribute 'p' is ", p, ", expected 1 or 2"));
   static_cast<void>(axis_of(op, op.node.get_int("axis", -1), op.input(0).shape.rank()));
   return {op.input(0)};
 }

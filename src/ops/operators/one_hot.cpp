@@ -32,7 +32,7 @@ std::vector<ValueInfo> infer_one_hot(const OpContext& op) {
   require_type(op, 0, PlaceTypes{});
   const ValueInfo& values = op.input(2);
   op.require(values.shape == Shape{2},
-             concat("the values have shape ", values.shape.to_string(), ", expected [2]"));
+             to_text("the values have shape ", values.shape.to_string(), ", expected [2]"));
   std::vector<std::int64_t> dims = op.input(0).shape.dims();
   dims.insert(dims.begin() + one_hot_axis(op), depth_of(op));
   return {{values.dtype, shape_of(op, std::move(dims))}};

@@ -18,7 +18,7 @@ PadMode mode_of(const OpContext& op) {
   if (mode == "reflect") return PadMode::kReflect;
   if (mode == "edge") return PadMode::kEdge;
   if (mode == "wrap") return PadMode::kWrap;
-  op.fail(concat("attribute 'mode' is '", mode, "', expected constant, reflect, edge or wrap"));
+  op.fail(to_text("attribute 'mode' is '", mode, "', expected constant, reflect, edge or wrap"));
 }
 
 // Elements added before and behind each axis; negative ones are removed.
@@ -26,10 +26,10 @@ std::vector<std::int64_t> pads_of(const OpContext& op) {
   std::vector<std::int64_t> pads = ints_of(op, 1, "the list of pads");
   const std::int64_t rank = op.input(0).shape.rank();
   op.require(static_cast<std::int64_t>(pads.size()) == 2 * rank,
-             concat("found ", pads.size(), " pads for a tensor of rank ", rank));
+             to_text("found ", pads.size(), " pads for a tensor of rank ", rank));
   constexpr std::int64_t kMaxPad = std::int64_t{1} << 40;
   for (const std::int64_t pad : pads) {
-    op.require(pad >= -kMaxPad && pad <= kMaxPad, concat("a pad of ", pad, " is out of range"));
+    op.require(pad >= -kMaxPad && pad <= kMaxPad, to_text("a pad of ", pad, " is out of range"));
   }
   return pads;
 }
@@ -49,12 +49,12 @@ std::vector<ValueInfo> infer_pad(const OpContext& op) {
     const std::int64_t behind = pads[axis + rank];
     const std::int64_t extent = shape_of(op, {in.shape[static_cast<std::int64_t>(axis)]})[0];
     op.require(extent + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(behind, 0) >= 0,
-               concat("negative pads remove more than the ", extent, " elements of axis ", axis));
+               to_text("negative pads remove more than the ", extent, " elements of axis ", axis));
     const std::int64_t most = std::max(before, behind);
     if (mode != PadMode::kConstant && most > 0) {
       const std::int64_t limit = mode == PadMode::kReflect ? extent - 1 : most;
       op.require(extent > 0 && most <= limit,
-                 concat("a pad of ", most, " does not fit axis ", axis, " of extent ", extent));
+                 to_text("a pad of ", most, " does not fit axis ", axis, " of extent ", extent));
     }
     dims.push_back(extent + before + behind);
   }
@@ -141,7 +141,7 @@ std::vector<std::int64_t> centering_pads(const OpContext& op) {
     for (std::int64_t axis = 0; axis < in.rank(); ++axis) axes.push_back(axis);
   }
   op.require(wanted.size() == axes.size(),
-             concat("found ", wanted.size(), " extents for ", axes.size(), " axes"));
+             to_text("found ", wanted.size(), " extents for ", axes.size(), " axes"));
   for (std::int64_t& axis : axes) axis = axis_of(op, axis, in.rank());
   static_cast<void>(axes_of(op, axes, in.rank()));  // throws when an axis is listed twice
   const auto rank = static_cast<std::size_t>(in.rank());

@@ -36,24 +36,24 @@ void check_scale(const OpContext& op) {
   require_type(op, 1, FloatType{});
   const Shape& shape = op.input(0).shape;
   const Shape& scale = op.input(1).shape;
-  op.require(scale.rank() <= 1, concat("the scale has shape ", scale.to_string(),
-                                       ", expected a single number or a list"));
+  op.require(scale.rank() <= 1, to_text("the scale has shape ", scale.to_string(),
+                                        ", expected a single number or a list"));
   if (scale.elements() != 1) {
     const std::int64_t axis = axis_of(op, op.node.get_int("axis", 1), shape.rank());
-    op.require(scale[0] == shape[axis], concat("the scale has ", scale[0], " elements, axis ", axis,
-                                               " has extent ", shape[axis]));
+    op.require(scale[0] == shape[axis], to_text("the scale has ", scale[0], " elements, axis ",
+                                                axis, " has extent ", shape[axis]));
   }
   if (const Tensor* constant = op.constant(1)) {
     for (const float value : constant->values<float>()) {
       op.require(std::isfinite(value) && value > 0.0F,
-                 concat("the scale holds ", value, ", expected finite numbers above 0"));
+                 to_text("the scale holds ", value, ", expected finite numbers above 0"));
     }
   }
   if (op.has_input(2)) {
     const Shape& zero = op.input(2).shape;
     op.require(
         zero.rank() <= 1 && zero.elements() == scale.elements(),
-        concat("the zero point has shape ", zero.to_string(), ", the scale ", scale.to_string()));
+        to_text("the zero point has shape ", zero.to_string(), ", the scale ", scale.to_string()));
   }
 }
 

@@ -19,7 +19,7 @@ std::vector<std::int64_t> permutation(const OpContext& op) {
   for (const std::int64_t axis : perm) {
     valid = valid && axis >= 0 && axis < rank && seen[static_cast<std::size_t>(axis)]++ == 0;
   }
-  op.require(valid, concat("attribute 'perm' is not a permutation of ", rank, " axes"));
+  op.require(valid, to_text("attribute 'perm' is not a permutation of ", rank, " axes"));
   return perm;
 }
 
@@ -58,7 +58,7 @@ std::vector<std::int64_t> repeats_of(const OpContext& op) {
   const std::vector<std::int64_t> repeats = ints_of(op, 1, "the list of repeats");
   const std::int64_t rank = op.input(0).shape.rank();
   op.require(static_cast<std::int64_t>(repeats.size()) == rank,
-             concat("found ", repeats.size(), " repeats for a tensor of rank ", rank));
+             to_text("found ", repeats.size(), " repeats for a tensor of rank ", rank));
   return repeats;
 }
 
@@ -93,9 +93,10 @@ std::unique_ptr<Operator> make_tile(const OpContext& op) {
 std::int64_t block_of(const OpContext& op) {
   const std::int64_t block = op.node.get_int("blocksize", 0);
   op.require(block >= 1 && block <= 1 << 20,
-             concat("attribute 'blocksize' is ", block, ", expected a positive number"));
-  op.require(op.input(0).shape.rank() == 4,
-             concat("the input has shape ", op.input(0).shape.to_string(), ", expected four axes"));
+             to_text("attribute 'blocksize' is ", block, ", expected a positive number"));
+  op.require(
+      op.input(0).shape.rank() == 4,
+      to_text("the input has shape ", op.input(0).shape.to_string(), ", expected four axes"));
   return block;
 }
 
@@ -103,7 +104,7 @@ std::int64_t block_of(const OpContext& op) {
 bool depth_first(const OpContext& op) {
   const std::string mode = op.node.get_string("mode", "DCR");
   op.require(mode == "DCR" || mode == "CRD",
-             concat("attribute 'mode' is '", mode, "', expected DCR or CRD"));
+             to_text("attribute 'mode' is '", mode, "', expected DCR or CRD"));
   return mode == "DCR";
 }
 
@@ -113,7 +114,7 @@ std::vector<ValueInfo> infer_depth_to_space(const OpContext& op) {
   const ValueInfo& in = op.input(0);
   const Shape& shape = in.shape;
   op.require(shape[1] % (block * block) == 0,
-             concat(shape[1], " channels are not a multiple of blocks of ", block, " x ", block));
+             to_text(shape[1], " channels are not a multiple of blocks of ", block, " x ", block));
   return {{in.dtype, shape_of(op, {shape[0], shape[1] / (block * block),
                                    shape_of(op, {shape[2], block}).elements(),
                                    shape_of(op, {shape[3], block}).elements()})}};
@@ -124,8 +125,8 @@ std::vector<ValueInfo> infer_space_to_depth(const OpContext& op) {
   const ValueInfo& in = op.input(0);
   const Shape& shape = in.shape;
   op.require(shape[2] % block == 0 && shape[3] % block == 0,
-             concat("an input of shape ", shape.to_string(), " has no whole blocks of ", block,
-                    " x ", block));
+             to_text("an input of shape ", shape.to_string(), " has no whole blocks of ", block,
+                     " x ", block));
   return {{in.dtype, shape_of(op, {shape[0], shape_of(op, {shape[1], block, block}).elements(),
                                    shape[2] / block, shape[3] / block})}};
 }

@@ -30,10 +30,10 @@ RoiOptions roi_options(const OpContext& op) {
   const std::string coordinates =
       op.node.get_string("coordinate_transformation_mode", "half_pixel");
   op.require(mode == "avg" || mode == "max",
-             concat("attribute 'mode' is '", mode, "', expected avg or max"));
+             to_text("attribute 'mode' is '", mode, "', expected avg or max"));
   op.require(coordinates == "half_pixel" || coordinates == "output_half_pixel",
-             concat("attribute 'coordinate_transformation_mode' is '", coordinates,
-                    "', expected half_pixel or output_half_pixel"));
+             to_text("attribute 'coordinate_transformation_mode' is '", coordinates,
+                     "', expected half_pixel or output_half_pixel"));
   options.largest = mode == "max";
   options.half_pixel = coordinates == "half_pixel";
   options.height = op.node.get_int("output_height", 1);
@@ -42,7 +42,7 @@ RoiOptions roi_options(const OpContext& op) {
   options.scale = op.node.get_float("spatial_scale", 1.0F);
   op.require(
       options.samples >= 0 && options.samples <= kMaxSamples,
-      concat("attribute 'sampling_ratio' is ", options.samples, ", expected 0 to ", kMaxSamples));
+      to_text("attribute 'sampling_ratio' is ", options.samples, ", expected 0 to ", kMaxSamples));
   return options;
 }
 
@@ -54,10 +54,10 @@ std::vector<ValueInfo> infer_roi(const OpContext& op) {
   const Shape& x = op.input(0).shape;
   const Shape& rois = op.input(1).shape;
   op.require(x.rank() == 4 && x.elements() > 0,
-             concat("the input has shape ", x.to_string(), ", expected images"));
+             to_text("the input has shape ", x.to_string(), ", expected images"));
   op.require(rois.rank() == 2 && rois[1] == 4 && op.input(2).shape == Shape{rois[0]},
-             concat("regions of shape ", rois.to_string(), " and images of shape ",
-                    op.input(2).shape.to_string(), ", expected [n, 4] and [n]"));
+             to_text("regions of shape ", rois.to_string(), " and images of shape ",
+                     op.input(2).shape.to_string(), ", expected [n, 4] and [n]"));
   return {{DType::kFloat32, shape_of(op, {rois[0], x[1], options.height, options.width})}};
 }
 

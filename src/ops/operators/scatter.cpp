@@ -22,7 +22,7 @@ Reduction reduction_of(const OpContext& op) {
   if (name == "max") return Reduction::kMax;
   if (name == "min") return Reduction::kMin;
   op.fail(ErrorCode::kUnsupported,
-          concat("attribute 'reduction' is '", name, "', expected none, add, mul, max or min"));
+          to_text("attribute 'reduction' is '", name, "', expected none, add, mul, max or min"));
 }
 
 // Combines `count` adjacent elements with their updates.
@@ -95,9 +95,9 @@ std::vector<ValueInfo> infer_elements(const OpContext& op) {
   const std::int64_t axis = scatter_axis(op);
   bool fits = chosen.rank() == in.rank() && op.input(2).shape == chosen;
   for (std::int64_t i = 0; fits && i < chosen.rank(); ++i) fits = i == axis || chosen[i] <= in[i];
-  op.require(fits, concat("indices of shape ", chosen.to_string(), " and updates of shape ",
-                          op.input(2).shape.to_string(), " do not fit an input of shape ",
-                          in.to_string()));
+  op.require(fits, to_text("indices of shape ", chosen.to_string(), " and updates of shape ",
+                           op.input(2).shape.to_string(), " do not fit an input of shape ",
+                           in.to_string()));
   return {op.input(0)};
 }
 
@@ -142,8 +142,8 @@ ScatteredBlocks resolve_blocks(const OpContext& op) {
   const Shape& indices = op.input(1).shape;
   const Shape& updates = op.input(2).shape;
   op.require(in.rank() >= 1 && indices.rank() >= 1 && indices[indices.rank() - 1] <= in.rank(),
-             concat("indices of shape ", indices.to_string(), " do not fit an input of shape ",
-                    in.to_string()));
+             to_text("indices of shape ", indices.to_string(), " do not fit an input of shape ",
+                     in.to_string()));
   const std::int64_t depth = indices[indices.rank() - 1];
   ScatteredBlocks blocks;
   std::vector<std::int64_t> expected(indices.dims().begin(), indices.dims().end() - 1);
@@ -159,8 +159,8 @@ ScatteredBlocks resolve_blocks(const OpContext& op) {
       expected.push_back(in[axis]);
     }
   }
-  op.require(updates == Shape(expected), concat("updates have shape ", updates.to_string(),
-                                                ", expected ", Shape(expected).to_string()));
+  op.require(updates == Shape(expected), to_text("updates have shape ", updates.to_string(),
+                                                 ", expected ", Shape(expected).to_string()));
   return blocks;
 }
 

@@ -75,8 +75,8 @@ Compression compression_of(const OpContext& op) {
   const Shape source = flat ? Shape{in.elements()} : in;
   const std::int64_t axis = axis_of(op, flat ? 0 : op.node.get_int("axis", 0), source.rank());
   op.require(condition.elements() <= source[axis],
-             concat("the condition has ", condition.elements(), " elements, expected at most ",
-                    source[axis]));
+             to_text("the condition has ", condition.elements(), " elements, expected at most ",
+                     source[axis]));
   Compression compression;
   for (std::int64_t i = 0; i < condition.elements(); ++i) {
     if (condition.data()[i] != std::byte{0}) compression.places.push_back(i);

@@ -53,8 +53,8 @@ struct SequenceAxes {
 SequenceAxes sequence_axes(const OpContext& op) {
   const SequenceAxes axes{op.node.get_int("time_axis", 0), op.node.get_int("batch_axis", 1)};
   const bool valid = (axes.time == 0 && axes.batch == 1) || (axes.time == 1 && axes.batch == 0);
-  op.require(valid, concat("found time axis ", axes.time, " and batch axis ", axes.batch,
-                           ", expected 0 and 1 or 1 and 0"));
+  op.require(valid, to_text("found time axis ", axes.time, " and batch axis ", axes.batch,
+                            ", expected 0 and 1 or 1 and 0"));
   return axes;
 }
 
@@ -63,11 +63,11 @@ std::vector<ValueInfo> infer_reverse(const OpContext& op) {
   const SequenceAxes axes = sequence_axes(op);
   require_dtype_in(op, 1, {DType::kInt64});
   op.require(in.rank() >= 2,
-             concat("the input has shape ", in.to_string(), ", expected a time and a batch axis"));
+             to_text("the input has shape ", in.to_string(), ", expected a time and a batch axis"));
   const Shape& lengths = op.input(1).shape;
   op.require(
       lengths.rank() == 1 && lengths[0] == in[axes.batch],
-      concat("the lengths have shape ", lengths.to_string(), ", expected [", in[axes.batch], "]"));
+      to_text("the lengths have shape ", lengths.to_string(), ", expected [", in[axes.batch], "]"));
   return {op.input(0)};
 }
 
@@ -87,7 +87,7 @@ std::unique_ptr<Operator> make_reverse(const OpContext& op) {
       const std::int64_t length = o.in<std::int64_t>(1)[batch];
       if (length < 0 || length > steps) {
         throw Error(ErrorCode::kInvalidModel,
-                    concat("found a sequence of ", length, " steps, expected 0 to ", steps));
+                    to_text("found a sequence of ", length, " steps, expected 0 to ", steps));
       }
       for (std::int64_t time = 0; time < steps; ++time) {
         pace.step(bytes);

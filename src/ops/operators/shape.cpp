@@ -50,14 +50,14 @@ std::vector<ValueInfo> infer_reshape(const OpContext& op) {
   const std::int64_t elements = in.shape.elements();
   if (open >= 0) {
     op.require(known > 0 && elements % known == 0,
-               concat("an input of shape ", in.shape.to_string(),
-                      " does not fit the known extents of the new shape"));
+               to_text("an input of shape ", in.shape.to_string(),
+                       " does not fit the known extents of the new shape"));
     dims[static_cast<std::size_t>(open)] = elements / known;
   }
   const Shape shape = shape_of(op, std::move(dims));
   if (shape.elements() != elements) {
-    op.fail(concat("an input of shape ", in.shape.to_string(), " cannot be reshaped to ",
-                   shape.to_string()));
+    op.fail(to_text("an input of shape ", in.shape.to_string(), " cannot be reshaped to ",
+                    shape.to_string()));
   }
   return {{in.dtype, shape}};
 }
@@ -67,7 +67,7 @@ std::vector<ValueInfo> infer_flatten(const OpContext& op) {
   const std::int64_t rank = in.shape.rank();
   const std::int64_t axis = op.node.get_int("axis", 1);
   if (axis < -rank || axis > rank) {
-    op.fail(concat("axis ", axis, " is outside a tensor of rank ", rank));
+    op.fail(to_text("axis ", axis, " is outside a tensor of rank ", rank));
   }
   const std::int64_t split = axis < 0 ? axis + rank : axis;
   std::int64_t rows = 1;
@@ -86,8 +86,8 @@ std::vector<ValueInfo> infer_squeeze(const OpContext& op) {
   if (op.has_input(1)) {
     axes = axes_of(op, ints_of(op, 1, "the list of axes"), rank);
     for (const std::int64_t axis : axes) {
-      op.require(in.shape[axis] == 1, concat("axis ", axis, " has extent ", in.shape[axis],
-                                             ", only extents of 1 can be squeezed"));
+      op.require(in.shape[axis] == 1, to_text("axis ", axis, " has extent ", in.shape[axis],
+                                              ", only extents of 1 can be squeezed"));
     }
   } else {
     for (std::int64_t axis = 0; axis < rank; ++axis) {

@@ -44,8 +44,8 @@ std::vector<Cut> cuts_of(const OpContext& op) {
   if (op.has_input(4)) steps = ints_of(op, 4, "the list of steps");
   op.require(
       ends.size() == starts.size() && axes.size() == starts.size() && steps.size() == starts.size(),
-      concat("found ", starts.size(), " starts, ", ends.size(), " ends, ", axes.size(),
-             " axes and ", steps.size(), " steps, expected equal numbers"));
+      to_text("found ", starts.size(), " starts, ", ends.size(), " ends, ", axes.size(),
+              " axes and ", steps.size(), " steps, expected equal numbers"));
   static_cast<void>(axes_of(op, axes, shape.rank()));  // throws when an axis is listed twice
   std::vector<Cut> cuts;
   for (const std::int64_t extent : shape.dims()) cuts.push_back({0, 1, extent});

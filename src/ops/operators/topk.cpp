@@ -29,7 +29,7 @@ std::vector<ValueInfo> infer_arg(const OpContext& op) {
     dims.erase(dims.begin() + axis);
   }
   const Shape out(std::move(dims));
-  op.require(in[axis] > 0 || out.elements() == 0, concat("axis ", axis, " is empty"));
+  op.require(in[axis] > 0 || out.elements() == 0, to_text("axis ", axis, " is empty"));
   return {{DType::kInt64, out}};
 }
 
@@ -81,7 +81,7 @@ std::vector<ValueInfo> infer_topk(const OpContext& op) {
   const std::int64_t count = ints_of(op, 1, "the number of elements").at(0);
   op.require(
       count >= 0 && count <= in.shape[axis],
-      concat("found ", count, " elements asked for, axis ", axis, " has extent ", in.shape[axis]));
+      to_text("found ", count, " elements asked for, axis ", axis, " has extent ", in.shape[axis]));
   std::vector<std::int64_t> dims = in.shape.dims();
   dims[static_cast<std::size_t>(axis)] = count;
   const Shape shape(std::move(dims));

@@ -24,8 +24,8 @@ RecurrentSpec lstm_spec(const OpContext& op) {
   if (op.has_input(7)) {
     const Shape expected{spec.directions(), 3 * spec.hidden};
     op.require(op.input(7).dtype == DType::kFloat32 && op.input(7).shape == expected,
-               concat("P is ", name_of(op.input(7).dtype), " ", op.input(7).shape.to_string(),
-                      ", expected float32 ", expected.to_string()));
+               to_text("P is ", name_of(op.input(7).dtype), " ", op.input(7).shape.to_string(),
+                       ", expected float32 ", expected.to_string()));
   }
   return spec;
 }

@@ -40,7 +40,7 @@ std::vector<T> list_of(const OpContext& op, std::string_view key) {
   const auto found = op.node.attributes.find(key);
   if (found == op.node.attributes.end()) return {};
   const auto* list = std::get_if<std::vector<T>>(&found->second);
-  op.require(list != nullptr, concat("attribute '", key, "' has another type than expected"));
+  op.require(list != nullptr, to_text("attribute '", key, "' has another type than expected"));
   return *list;
 }
 
@@ -49,7 +49,7 @@ const FunctionRow& find_function(const OpContext& op, const std::string& name) {
   std::string lower = name;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const auto row = std::ranges::find(kFunctions, lower, &FunctionRow::name);
-  if (row == kFunctions.end()) op.fail(concat("activation '", name, "' is unknown"));
+  if (row == kFunctions.end()) op.fail(to_text("activation '", name, "' is unknown"));
   return *row;
 }
 
@@ -102,7 +102,7 @@ std::vector<GateFunction> read_gate_functions(const OpContext& op, std::int64_t 
   }
   const std::size_t expected = defaults.size() * static_cast<std::size_t>(directions);
   op.require(names.size() == expected,
-             concat("found ", names.size(), " activations, expected ", expected));
+             to_text("found ", names.size(), " activations, expected ", expected));
   const std::vector<float> alphas = list_of<float>(op, "activation_alpha");
   const std::vector<float> betas = list_of<float>(op, "activation_beta");
   std::size_t next_alpha = 0;

@@ -37,7 +37,7 @@ class GateWeights {
       const auto scales = part(affines.scales->values<float>(), first, count);
       scales_.emplace_back(scales.begin(), scales.end());
       packed_.push_back(op.packed<PackedSums>(
-          {concat("gate sums ", first, " ", count),
+          {to_text("gate sums ", first, " ", count),
            {op.shared_constant(input), affines.zero_points}},
           [&] {
             ConvWeights weights;

@@ -31,7 +31,7 @@ class FloatGateProduct {
     for (std::int64_t direction = 0; direction < directions_; ++direction) {
       const std::int64_t at = direction * per_direction_ + first_;
       kept_.push_back(op.packed<onednn::Packed>(
-          {concat("gates ", at, " ", matmul_->format()), {op.shared_constant(input)}},
+          {to_text("gates ", at, " ", matmul_->format()), {op.shared_constant(input)}},
           [&] { return matmul_->pack(constant->values<float>().data() + at, nullptr); }));
     }
   }

@@ -98,8 +98,8 @@ std::vector<std::int64_t> Recurrent::lengths_of(const Operands& o) const {
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     lengths[i] = o.in<std::int32_t>(4)[i];
     if (lengths[i] < 0 || lengths[i] > spec_.steps) {
-      throw Error(ErrorCode::kInvalidArgument, concat("sequence_lens[", i, "] is ", lengths[i],
-                                                      ", expected 0 to ", spec_.steps));
+      throw Error(ErrorCode::kInvalidArgument, to_text("sequence_lens[", i, "] is ", lengths[i],
+                                                       ", expected 0 to ", spec_.steps));
     }
   }
   return lengths;

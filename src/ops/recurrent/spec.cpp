@@ -14,10 +14,10 @@ namespace {
 void require_tensor(const OpContext& op, std::size_t input, DType dtype, const Shape& expected,
                     std::string_view what) {
   op.require(op.input(input).dtype == dtype,
-             concat(what, " is ", name_of(op.input(input).dtype), ", expected ", name_of(dtype)));
+             to_text(what, " is ", name_of(op.input(input).dtype), ", expected ", name_of(dtype)));
   op.require(op.input(input).shape == expected,
-             concat(what, " has shape ", op.input(input).shape.to_string(), ", expected ",
-                    expected.to_string()));
+             to_text(what, " has shape ", op.input(input).shape.to_string(), ", expected ",
+                     expected.to_string()));
 }
 
 Shape state_shape(const RecurrentSpec& spec) {
@@ -33,7 +33,7 @@ RecurrentSpec recurrent_spec(const OpContext& op, std::int64_t gates,
   spec.gates = gates;
   const std::string direction = op.node.get_string("direction", "forward");
   op.require(direction == "forward" || direction == "reverse" || direction == "bidirectional",
-             concat("direction '", direction, "' is unknown"));
+             to_text("direction '", direction, "' is unknown"));
   if (direction != "reverse") spec.reverse.push_back(false);
   if (direction != "forward") spec.reverse.push_back(true);
   spec.batch_first = op.node.get_int("layout", 0) != 0;
@@ -43,13 +43,14 @@ RecurrentSpec recurrent_spec(const OpContext& op, std::int64_t gates,
   const DType weights = spec.integer ? DType::kInt8 : DType::kFloat32;
   if (!spec.integer) require_type(op, 0, FloatType{});
   op.require(x.rank() == 3 && r.rank() == 3,
-             concat("X ", x.to_string(), " and R ", r.to_string(), " must have rank 3"));
+             to_text("X ", x.to_string(), " and R ", r.to_string(), " must have rank 3"));
   spec.steps = x[spec.batch_first ? 1 : 0];
   spec.batch = x[spec.batch_first ? 0 : 1];
   spec.inputs = x[2];
   spec.hidden = r[2];
   const std::int64_t declared = op.node.get_int("hidden_size", spec.hidden);
-  op.require(declared == spec.hidden, concat("hidden_size is ", declared, ", R has ", spec.hidden));
+  op.require(declared == spec.hidden,
+             to_text("hidden_size is ", declared, ", R has ", spec.hidden));
   op.require(spec.inputs >= 1 && spec.hidden >= 1, "a tensor is empty");
   const std::int64_t columns = shape_of(op, {gates, spec.hidden}).elements();
   require_tensor(op, 1, weights, {spec.directions(), columns, spec.inputs}, "W");
@@ -59,12 +60,12 @@ RecurrentSpec recurrent_spec(const OpContext& op, std::int64_t gates,
   };
   if (op.has_input(4)) {
     op.require(op.input(4).dtype == DType::kInt32 && op.input(4).shape == Shape{spec.batch},
-               concat("sequence_lens is ", name_of(op.input(4).dtype), " ",
-                      op.input(4).shape.to_string(), ", expected int32 [", spec.batch, "]"));
+               to_text("sequence_lens is ", name_of(op.input(4).dtype), " ",
+                       op.input(4).shape.to_string(), ", expected int32 [", spec.batch, "]"));
   }
   if (op.has_input(5)) require_state(op, spec, 5);
   spec.clip = op.node.get_float("clip", std::numeric_limits<float>::infinity());
-  op.require(spec.clip > 0.0F, concat("clip is ", spec.clip, ", expected a positive number"));
+  op.require(spec.clip > 0.0F, to_text("clip is ", spec.clip, ", expected a positive number"));
   spec.functions = read_gate_functions(op, spec.directions(), defaults);
   return spec;
 }

@@ -44,7 +44,7 @@ class VolumeConv final : public Operator {
     const Shape& x = op.input(0).shape;
     const Shape& w = op.input(1).shape;
     const ProductExtents extents{w[0], x[1] * w[2], w[3], w[4], conv.groups};
-    conv_ = pack_product(op, extents, concat("volume ", w[2]), by_slice(op));
+    conv_ = pack_product(op, extents, to_text("volume ", w[2]), by_slice(op));
     set_window(x, window_, shape_);
     shape_.batch = 1;
     if (requantizes_sums(op)) fixed_.emplace(fixed_output(op, out_channels_));

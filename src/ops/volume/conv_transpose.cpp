@@ -52,8 +52,8 @@ class VolumeConvTranspose final : public Operator {
       gathered = std::max(gathered, taps);
       TransposedConv conv(op, {x[1] * taps, geometry.groups, x[3], x[4], out_channels_, 1}, window,
                           taps_by_slice(op, depth),
-                          concat("volume ", r, " of ", stride, " ", window.dilations[0], " ",
-                                 window.pads_begin[0] % stride, " "));
+                          to_text("volume ", r, " of ", stride, " ", window.dilations[0], " ",
+                                  window.pads_begin[0] % stride, " "));
       scratch_bytes_ = std::max(scratch_bytes_, conv.scratch_bytes());
       phases_.push_back({std::move(depth), std::move(conv)});
     }

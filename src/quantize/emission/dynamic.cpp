@@ -45,16 +45,16 @@ class DynamicEmitter {
     const ValueId result = node.outputs[0];
     disconnect(graph_, id);
 
-    const ValueId sums = add(std::move(product), concat(name, "_i32"));
+    const ValueId sums = add(std::move(product), to_text(name, "_i32"));
     Node cast = node_of("Cast", {sums});
     cast.attributes["to"] = std::int64_t{onnx_of_dtype(DType::kFloat32)};
-    const ValueId reals = add(std::move(cast), concat(name, "_sum"));
-    const ValueId scale = add(node_of("Mul", {input.scale, row(concat(name, "_s"), scales, conv)}),
-                              concat(name, "_scale"));
+    const ValueId reals = add(std::move(cast), to_text(name, "_sum"));
+    const ValueId scale = add(node_of("Mul", {input.scale, row(to_text(name, "_s"), scales, conv)}),
+                              to_text(name, "_scale"));
     Node last = node_of("Mul", {reals, scale});
     if (ports.bias != kNoValue || (staged.corrected && !added)) {
-      const ValueId scaled = add(std::move(last), concat(name, "_scaled"));
-      last = node_of("Add", {scaled, row(concat(name, "_b"), layer.bias, conv)});
+      const ValueId scaled = add(std::move(last), to_text(name, "_scaled"));
+      last = node_of("Add", {scaled, row(to_text(name, "_b"), layer.bias, conv)});
     }
     last.outputs = {result};
     graph_.add_node(std::move(last));
@@ -70,7 +70,7 @@ class DynamicEmitter {
     auto [it, fresh] = reals_.try_emplace(real, kNoValue);
     if (fresh) {
       it->second = add(node_of("DequantizeLinear", {input.integers, input.scale, input.zero_point}),
-                       concat(name_stem(graph_.value(real).name), "_dq"));
+                       to_text(name_stem(graph_.value(real).name), "_dq"));
     }
     graph_.set_input(id, 0, it->second);
   }
@@ -125,9 +125,9 @@ class DynamicEmitter {
     const auto known = inputs_.find(real);
     if (known != inputs_.end()) return known->second;
     const std::string name = name_stem(graph_.value(real).name);
-    const Input input{graph_.add_value(graph_.unique_name(concat(name, "_q"))),
-                      graph_.add_value(graph_.unique_name(concat(name, "_s"))),
-                      graph_.add_value(graph_.unique_name(concat(name, "_z")))};
+    const Input input{graph_.add_value(graph_.unique_name(to_text(name, "_q"))),
+                      graph_.add_value(graph_.unique_name(to_text(name, "_s"))),
+                      graph_.add_value(graph_.unique_name(to_text(name, "_z")))};
     Node node = node_of("DynamicQuantizeLinear", {real});
     node.outputs = {input.integers, input.scale, input.zero_point};
     graph_.add_node(std::move(node));
@@ -163,7 +163,7 @@ class DynamicEmitter {
     if (known != weights_.end()) return known->second;
     Tensor integers = layer.integers.clone();
     report_.weight_bytes += integers.bytes();
-    const std::string name = concat(name_stem(graph_.value(ports.weight).name), "_q");
+    const std::string name = to_text(name_stem(graph_.value(ports.weight).name), "_q");
     if (!conv) {
       if (ports.axis == 0) integers = transposed(integers);
       return weights_.emplace(key, add_constant(name, std::move(integers))).first->second;
@@ -201,10 +201,10 @@ class DynamicEmitter {
     const std::string name = name_stem(graph_.value(layer.ports.weight).name);
     report_.output_channels += layer.ports.channels;
     report_.weight_bytes += columns.bytes();
-    return {add_constant(concat(name, "_q"), std::move(columns)),
-            add_constant(concat(name, "_s"),
+    return {add_constant(to_text(name, "_q"), std::move(columns)),
+            add_constant(to_text(name, "_s"),
                          Tensor::of<float>({directions, rows}, std::span<const float>(scales))),
-            add_constant(concat(name, "_z"), Tensor(DType::kInt8, {directions, rows}))};
+            add_constant(to_text(name, "_z"), Tensor(DType::kInt8, {directions, rows}))};
   }
 
   /// One value per output channel, shaped to broadcast over the result.

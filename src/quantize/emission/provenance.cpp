@@ -17,8 +17,8 @@ void require_same_model(const Graph& prepared, const CalibrationTable& table,
   // are checked.
   if (table.model_fingerprint == expected || table.model_fingerprint == 0) return;
   throw Error(ErrorCode::kMismatch,
-              concat("the calibration table belongs to another model: it has fingerprint ",
-                     to_hex(table.model_fingerprint), ", the model ", to_hex(expected)));
+              to_text("the calibration table belongs to another model: it has fingerprint ",
+                      to_hex(table.model_fingerprint), ", the model ", to_hex(expected)));
 }
 
 std::string table_hash(const CalibrationTable& table) {
@@ -32,7 +32,7 @@ void add_provenance(const Graph& prepared, const QuantizeOptions& options,
       to_hex(options.model_fingerprint.value_or(fingerprint(prepared)));
   metadata[std::string(kTargetKey)] = options.target;
   std::string names;
-  for (const std::string& rewrite : rewrites) names += concat(names.empty() ? "" : ",", rewrite);
+  for (const std::string& rewrite : rewrites) names += to_text(names.empty() ? "" : ",", rewrite);
   if (!names.empty()) metadata[std::string(kRewritesKey)] = std::move(names);
   if (options.rounding != "nearest") metadata[std::string(kRoundingKey)] = options.rounding;
   if (!options.version.empty()) metadata["qtool.version"] = options.version;

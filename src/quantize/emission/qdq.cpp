@@ -76,8 +76,8 @@ class Emitter {
       const ValueId integers =
           target_.constants == ConstantForm::kReals
               ? quantized(name, {value, scale(affine), zero_point(affine)}, -1)
-              : add_constant(concat(name, "_q"), quantized_activation(real, affine));
-      it->second = dequantize(concat(name, "_dq"), {integers, scale(affine), zero_point(affine)});
+              : add_constant(to_text(name, "_q"), quantized_activation(real, affine));
+      it->second = dequantize(to_text(name, "_dq"), {integers, scale(affine), zero_point(affine)});
     }
     graph_.set_input(id, input, it->second);
   }
@@ -92,19 +92,19 @@ class Emitter {
     const Affine affine = affine_of(value);
     const std::string name = graph_.value(value).name;
     const std::string stem = name_stem(name);
-    const ValueId real = graph_.add_value(graph_.unique_name(concat(stem, "_dq")));
+    const ValueId real = graph_.add_value(graph_.unique_name(to_text(stem, "_dq")));
     graph_.replace_uses(value, real);
     if (graph_.is_output(value) && !graph_.is_input(value)) {
       // The graph output keeps its name, but is now the dequantized tensor, which integer nodes
       // read.
       graph_.replace_output(value, real);
-      graph_.rename_value(value, graph_.unique_name(concat(name, "_fp32")));
+      graph_.rename_value(value, graph_.unique_name(to_text(name, "_fp32")));
       graph_.rename_value(real, name);
       const Value old = graph_.value(value);
       graph_.declare(real, old.dtype, old.shape);
     }
     const ValueId clipped = saturation == Saturation::kByClip ? clip(value, affine) : value;
-    const ValueId integers = graph_.add_value(graph_.unique_name(concat(stem, "_q")));
+    const ValueId integers = graph_.add_value(graph_.unique_name(to_text(stem, "_q")));
     add_node("QuantizeLinear", {clipped, scale(affine), zero_point(affine)}, integers, -1);
     add_node("DequantizeLinear", {integers, scale(affine), zero_point(affine)}, real, -1);
     ++report_.quantized_tensors;
@@ -148,7 +148,7 @@ class Emitter {
 
   ValueId add_clip(ValueId value, const Range& range) {
     const ValueId clipped =
-        graph_.add_value(graph_.unique_name(concat(name_stem(graph_.value(value).name), "_clip")));
+        graph_.add_value(graph_.unique_name(to_text(name_stem(graph_.value(value).name), "_clip")));
     add_node("Clip", {value, real_scalar(range.min), real_scalar(range.max)}, clipped, -1);
     return clipped;
   }
@@ -182,7 +182,7 @@ class Emitter {
 
   /// Adds a QuantizeLinear that makes integers of a constant while the model runs.
   ValueId quantized(const std::string& name, std::vector<ValueId> inputs, std::int64_t axis) {
-    const ValueId output = graph_.add_value(graph_.unique_name(concat(name, "_q")));
+    const ValueId output = graph_.add_value(graph_.unique_name(to_text(name, "_q")));
     add_node("QuantizeLinear", std::move(inputs), output, axis);
     return output;
   }
@@ -238,11 +238,11 @@ class Emitter {
   ValueId real_weights_of(const Layer& layer, const std::string& name) {
     const Tensor nearest = quantize_weights(layer.weights, layer.scheme, layer.affines);
     if (digest(nearest) != digest(layer.integers)) {
-      return add_constant(concat(name, "_rounded"),
+      return add_constant(to_text(name, "_rounded"),
                           dequantize_weights(layer.integers, layer.affines));
     }
     if (layer.ports.weight_factor == 1.0F) return layer.ports.weight;
-    return add_constant(concat(name, "_scaled"), layer.weights.clone());
+    return add_constant(to_text(name, "_scaled"), layer.weights.clone());
   }
 
   /// The dequantized weights of a layer. Layers with equal integers, scales and zero points share
@@ -258,21 +258,22 @@ class Emitter {
     const std::string name = name_stem(graph_.value(ports.weight).name);
     const bool reals = target_.constants == ConstantForm::kReals;
     report_.weight_bytes += reals ? layer.weights.bytes() : layer.integers.bytes();
-    const ValueId w = reals ? kNoValue : add_constant(concat(name, "_q"), layer.integers.clone());
+    const ValueId w = reals ? kNoValue : add_constant(to_text(name, "_q"), layer.integers.clone());
     const ValueId s = add_constant(
-        concat(name, "_s"),
+        to_text(name, "_s"),
         affines.axis >= 0 ? row(affines.scales) : Tensor::scalar<float>(affines.scales[0]));
     std::vector<ValueId> inputs = {w, s};
     if (!affines.zero_points.empty()) {
-      inputs.push_back(add_constant(
-          concat(name, "_z"), int8_tensor(affines.zero_points, graph_.value(s).constant->shape())));
+      inputs.push_back(
+          add_constant(to_text(name, "_z"),
+                       int8_tensor(affines.zero_points, graph_.value(s).constant->shape())));
     } else if (zeros || reals) {
       inputs.push_back(zero_points_like(graph_.value(s).constant->shape()));
     }
     if (reals) {  // a QuantizeLinear makes the integers while the model runs
       inputs[0] = quantized(name, {real_weights_of(layer, name), s, inputs[2]}, affines.axis);
     }
-    it->second = dequantize(concat(name, "_dq"), std::move(inputs), affines.axis);
+    it->second = dequantize(to_text(name, "_dq"), std::move(inputs), affines.axis);
     return it->second;
   }
 
@@ -282,7 +283,7 @@ class Emitter {
         biases_.try_emplace(std::tuple(ports.bias, bias, std::vector<float>()), kNoValue);
     if (fresh) {
       const ValueId named = ports.bias == kNoValue ? graph_.node(id).outputs[0] : ports.bias;
-      it->second = add_constant(concat(name_stem(graph_.value(named).name), "_bias"), row(bias));
+      it->second = add_constant(to_text(name_stem(graph_.value(named).name), "_bias"), row(bias));
     }
     return it->second;
   }
@@ -293,11 +294,11 @@ class Emitter {
     if (fresh) {
       const std::string name =
           ports.bias == kNoValue
-              ? concat(name_stem(graph_.value(graph_.node(id).outputs[0]).name), "_bias")
+              ? to_text(name_stem(graph_.value(graph_.node(id).outputs[0]).name), "_bias")
               : name_stem(graph_.value(ports.bias).name);
-      const ValueId b = add_constant(concat(name, "_q"), quantize_bias(bias, scales));
-      const ValueId s = add_constant(concat(name, "_s"), row(scales));
-      it->second = dequantize(concat(name, "_dq"), {b, s}, 0);
+      const ValueId b = add_constant(to_text(name, "_q"), quantize_bias(bias, scales));
+      const ValueId s = add_constant(to_text(name, "_s"), row(scales));
+      it->second = dequantize(to_text(name, "_dq"), {b, s}, 0);
     }
     return it->second;
   }

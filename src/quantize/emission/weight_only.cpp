@@ -41,7 +41,7 @@ void set_bias(Graph& graph, const Layer& layer) {
   if (!all_finite(bias)) return;
   const ValueId named = layer.ports.bias == kNoValue ? graph.node(id).outputs[0] : layer.ports.bias;
   const std::string name =
-      graph.unique_name(concat(name_stem(graph.value(named).name), "_corrected"));
+      graph.unique_name(to_text(name_stem(graph.value(named).name), "_corrected"));
   graph.set_input(id, 2,
                   graph.add_constant(name, Tensor::of<float>(Shape{layer.ports.channels},
                                                              std::span<const float>(bias))));

@@ -56,14 +56,14 @@ class WideEmitter {
     const float step = decisions_.activations.by_value[x].value().scale / kWideSteps;
     const std::string stem = name_stem(graph_.value(x).name);
     const ValueId scale =
-        graph_.add_constant(graph_.unique_name(concat(stem, "_ls")), Tensor::scalar<float>(step));
+        graph_.add_constant(graph_.unique_name(to_text(stem, "_ls")), Tensor::scalar<float>(step));
     const ValueId zero =
-        graph_.add_constant(graph_.unique_name(concat(stem, "_lz")),
+        graph_.add_constant(graph_.unique_name(to_text(stem, "_lz")),
                             scheme.dtype == DType::kUInt8 ? Tensor::scalar<std::uint8_t>(128)
                                                           : Tensor::scalar<std::int8_t>(0));
-    const ValueId rest = add_node("Sub", {x, high}, concat(stem, "_low"));
-    const ValueId integers = add_node("QuantizeLinear", {rest, scale, zero}, concat(stem, "_lq"));
-    return add_node("DequantizeLinear", {integers, scale, zero}, concat(stem, "_ldq"));
+    const ValueId rest = add_node("Sub", {x, high}, to_text(stem, "_low"));
+    const ValueId integers = add_node("QuantizeLinear", {rest, scale, zero}, to_text(stem, "_lq"));
+    return add_node("DequantizeLinear", {integers, scale, zero}, to_text(stem, "_ldq"));
   }
 
   /// Runs the layer on `low` too, and adds the result to that of the layer.
@@ -71,11 +71,11 @@ class WideEmitter {
     const Node node = graph_.node(id);
     const ValueId result = node.outputs[0];
     const std::string stem = name_stem(graph_.value(result).name);
-    const ValueId of_high = graph_.add_value(graph_.unique_name(concat(stem, "_high")));
-    const ValueId of_low = graph_.add_value(graph_.unique_name(concat(stem, "_low")));
+    const ValueId of_high = graph_.add_value(graph_.unique_name(to_text(stem, "_high")));
+    const ValueId of_low = graph_.add_value(graph_.unique_name(to_text(stem, "_low")));
     graph_.set_output(id, 0, of_high);
     Node second = node;
-    second.name = graph_.unique_name(concat(name_stem(name_of(decisions_.graph, id)), "_low"));
+    second.name = graph_.unique_name(to_text(name_stem(name_of(decisions_.graph, id)), "_low"));
     second.inputs = {low, node.inputs[1]};
     second.outputs = {of_low};
     graph_.add_node(std::move(second));

@@ -22,12 +22,12 @@ void require_float_graph(const Graph& graph) {
   const auto opset = graph.info.opsets.find("");
   if (opset == graph.info.opsets.end() || opset->second < kMinOpset) {
     throw Error(ErrorCode::kUnsupported,
-                concat("quantizing needs a graph of opset ", kMinOpset, " or later, found ",
-                       opset == graph.info.opsets.end() ? 0 : opset->second));
+                to_text("quantizing needs a graph of opset ", kMinOpset, " or later, found ",
+                        opset == graph.info.opsets.end() ? 0 : opset->second));
   }
   if (const std::optional<NodeId> id = quantized_node(graph)) {
     throw Error(ErrorCode::kUnsupported,
-                concat(graph.describe(*id), ": the model is quantized already"));
+                to_text(graph.describe(*id), ": the model is quantized already"));
   }
 }
 

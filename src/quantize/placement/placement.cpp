@@ -202,7 +202,7 @@ class Placer {
   }
 
   [[nodiscard]] std::string no_range(std::string_view what, ValueId id) const {
-    return concat("the table has no range for its ", what, " '", graph_.value(id).name, "'");
+    return to_text("the table has no range for its ", what, " '", graph_.value(id).name, "'");
   }
   [[nodiscard]] bool listed(NodeId id) const { return is_listed(target_, graph_.node(id)); }
   [[nodiscard]] OpKind kind_of(NodeId id) const { return traits_of(graph_.node(id)).kind; }

@@ -22,11 +22,11 @@ std::int64_t max_depth(const Scheme& weights) {
 std::string refuse_constant(const Graph& graph, ValueId id, std::string_view what) {
   const Tensor& tensor = *graph.value(id).constant;
   if (tensor.dtype() != DType::kFloat32) {
-    return concat("its ", what, " is ", name_of(tensor.dtype()), ", not float32");
+    return to_text("its ", what, " is ", name_of(tensor.dtype()), ", not float32");
   }
-  if (tensor.elements() == 0) return concat("its ", what, " is empty");
+  if (tensor.elements() == 0) return to_text("its ", what, " is empty");
   if (!all_finite(tensor.values<float>())) {
-    return concat("its ", what, " '", graph.value(id).name, "' has NaN or infinite values");
+    return to_text("its ", what, " '", graph.value(id).name, "' has NaN or infinite values");
   }
   return {};
 }
@@ -80,8 +80,8 @@ std::string refuse_expansion(const Graph& graph, const Node& node, const WeightP
   if (ports.bias != kNoValue) bias = graph.value(ports.bias).constant->bytes();
   const StoredBytes bytes = stored_bytes(node, ports, target, bias);
   if (bytes.integer <= bytes.real + bytes.free) return {};
-  return concat("its integers and scales would take ", bytes.integer, " bytes, in FP32 they take ",
-                bytes.real);
+  return to_text("its integers and scales would take ", bytes.integer, " bytes, in FP32 they take ",
+                 bytes.real);
 }
 
 std::string refuse_recurrent(const Graph& graph, NodeId id, const Target& target) {
@@ -93,7 +93,7 @@ std::string refuse_recurrent(const Graph& graph, NodeId id, const Target& target
     if (!reason.empty()) return reason;
     const std::int64_t depth = graph.value(ports.weight).constant->shape()[2];
     if (depth > max_depth(target.weights)) {
-      return concat("a sum of ", depth, " products could overflow 32 bits");
+      return to_text("a sum of ", depth, " products could overflow 32 bits");
     }
   }
   return {};
@@ -112,13 +112,13 @@ std::string refuse_product(const Graph& graph, NodeId id, const Target& target) 
   if (traits_of(node).kind == OpKind::kConvolution) {
     const auto& axes = target.conv_spatial_axes;
     if (std::find(axes.begin(), axes.end(), shape.rank() - 2) == axes.end()) {
-      return concat("its weight has ", shape.rank() - 2, " spatial axes");
+      return to_text("its weight has ", shape.rank() - 2, " spatial axes");
     }
     if (node.is("ConvTranspose") && node.get_int("group", 1) != 1) {
       return "its groups share the scales of their output channels";
     }
   } else if (shape.rank() != 2) {
-    return concat("its constant operand has rank ", shape.rank(), ", not 2");
+    return to_text("its constant operand has rank ", shape.rank(), ", not 2");
   }
   if (node.op_type == "Gemm" && node.get_int("transA", 0) != 0) {
     return "its activation is transposed";
@@ -129,7 +129,7 @@ std::string refuse_product(const Graph& graph, NodeId id, const Target& target) 
     return "alpha or beta is not finite";
   }
   if (ports->depth > max_depth(target.weights)) {
-    return concat("a sum of ", ports->depth, " products could overflow 32 bits");
+    return to_text("a sum of ", ports->depth, " products could overflow 32 bits");
   }
   reason = refuse_bias(graph, *ports);
   return reason.empty() ? refuse_expansion(graph, node, *ports, target) : reason;
@@ -150,10 +150,10 @@ std::string refuse_moving(const Graph& graph, const Node& node, const Target& ta
   if (node.op_type == "Resize") {
     const std::string mode = node.get_string("mode", "nearest");
     const bool linear = target.interpolates && is_linear(graph, node);
-    if (mode != "nearest" && !linear) return concat("it interpolates (mode '", mode, "')");
+    if (mode != "nearest" && !linear) return to_text("it interpolates (mode '", mode, "')");
     const std::string crop = "tf_crop_and_resize";  // writes a value of its own outside the image
     if (node.get_string("coordinate_transformation_mode", "") == crop) {
-      return concat("it extrapolates (mode '", crop, "')");
+      return to_text("it extrapolates (mode '", crop, "')");
     }
   }
   if (node.op_type == "MaxPool" && node.has_output(1)) return "it returns indices";
@@ -168,7 +168,7 @@ bool is_root(const Graph& graph, ValueId id) {
 
 std::string refuse_combining(const Graph& graph, const Node& node) {
   if ((node.is("Min") || node.is("Max")) && node.inputs.size() != 2) {
-    return concat("it has ", node.inputs.size(), " operands, not 2");
+    return to_text("it has ", node.inputs.size(), " operands, not 2");
   }
   if (!node.is("Div")) return {};
   // If a small divisor changes by one integer, the result changes many times over.
@@ -194,9 +194,9 @@ std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
     const ValueId value = node.inputs[i];
     const auto& type = types[value];
     const std::string& name = graph.value(value).name;
-    if (!type) return concat("the element type of '", name, "' is unknown");
+    if (!type) return to_text("the element type of '", name, "' is unknown");
     if (*type != DType::kFloat32)
-      return concat("'", name, "' is ", name_of(*type), ", not float32");
+      return to_text("'", name, "' is ", name_of(*type), ", not float32");
     if (graph.is_constant(value)) {
       std::string reason = refuse_constant(graph, value, "constant operand");
       if (!reason.empty()) return reason;
@@ -256,15 +256,15 @@ std::string refuse_node(const Graph& graph, NodeId id, const Target& target,
   if (const NodeId root = tail.root(id); root == id) {
     return "the data decides the shape of its result, or qtool does not run the operator";
   } else if (root != kNoNode) {
-    return concat("follows from ", graph.describe(root), ", which qtool does not run");
+    return to_text("follows from ", graph.describe(root), ", which qtool does not run");
   }
   if (node.has_subgraphs()) {
     return "only the shapes or the data of a run decide how its subgraphs run; fixed shapes of the "
            "inputs may decide it";
   }
   if (!is_listed(target, node)) {
-    return concat("target '", target.name, "' does not list ",
-                  node.domain.empty() ? "" : concat(node.domain, "."), node.op_type);
+    return to_text("target '", target.name, "' does not list ",
+                   node.domain.empty() ? "" : to_text(node.domain, "."), node.op_type);
   }
   if (target.fixed_result(node.op_type) != nullptr &&
       shares_affine(graph, node.outputs[0], target)) {
@@ -277,7 +277,7 @@ std::string refuse_fixed(const Graph& graph, NodeId id, const IdMap<ValueId, cha
   for (const std::size_t i : activation_inputs(graph, id)) {
     const ValueId input = graph.node(id).inputs[i];
     if (fixed[input] == 0) continue;
-    return concat("'", graph.value(input).name, "' is computed from constants alone");
+    return to_text("'", graph.value(input).name, "' is computed from constants alone");
   }
   return {};
 }

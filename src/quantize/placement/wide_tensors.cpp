@@ -18,12 +18,12 @@ namespace {
 
 void require_wide_activations(const Target& target) {
   if (!target.wide_activations) {
-    throw Error(ErrorCode::kUsage,
-                concat("wide tensors: target '", target.name, "' has none, expected target qtool"));
+    throw Error(ErrorCode::kUsage, to_text("wide tensors: target '", target.name,
+                                           "' has none, expected target qtool"));
   }
   if (target.activations.bits != 8) {
-    throw Error(ErrorCode::kUsage, concat("wide tensors: found activations of ",
-                                          target.activations.bits, " bits, expected 8"));
+    throw Error(ErrorCode::kUsage, to_text("wide tensors: found activations of ",
+                                           target.activations.bits, " bits, expected 8"));
   }
 }
 
@@ -71,7 +71,7 @@ class WidePlacement {
 
   /// Takes out the functions that read the tensor.
   std::vector<ElementFunction> take_functions(ValueId tensor) {
-    const std::string reason = concat("its input '", graph_.value(tensor).name, "' keeps 16 bits");
+    const std::string reason = to_text("its input '", graph_.value(tensor).name, "' keeps 16 bits");
     std::vector<ElementFunction> taken;
     std::vector<ElementFunction>& functions = placement_.functions;
     const auto others = std::stable_partition(

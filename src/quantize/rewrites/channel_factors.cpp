@@ -51,10 +51,10 @@ std::vector<ChannelFactor> add_channel_factors(Graph& graph,
     const std::int64_t spatial = graph.value(ports->weight).constant->shape().rank() - 2;
     if (spatial < 1) continue;
     const auto unscaled = [&](ValueId id) {
-      return graph.add_value(graph.unique_name(concat(graph.value(id).name, "_unscaled")));
+      return graph.add_value(graph.unique_name(to_text(graph.value(id).name, "_unscaled")));
     };
     const auto constant = [&](ValueId id) {
-      return graph.add_constant(graph.unique_name(concat(graph.value(id).name, "_factors")),
+      return graph.add_constant(graph.unique_name(to_text(graph.value(id).name, "_factors")),
                                 ones(ports->channels, spatial));
     };
     const ValueId function_input = unscaled(x);

@@ -73,7 +73,7 @@ class Equalizer {
                       factors_);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kCancelled) throw;
-      return {0, concat("the shapes of its tensors are not known: ", error.what())};
+      return {0, to_text("the shapes of its tensors are not known: ", error.what())};
     }
     collect_ranges();
     if (shares_scales()) {

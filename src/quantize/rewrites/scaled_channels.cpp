@@ -25,7 +25,7 @@ char letter_of(double factor) {
     return static_cast<char>(kNoStep + step);
   }
   throw Error(ErrorCode::kInvalidArgument,
-              concat("found the factor ", factor, ", expected one that equalization tries"));
+              to_text("found the factor ", factor, ", expected one that equalization tries"));
 }
 
 double at(std::span<const double> factors, std::int64_t channel) {
@@ -58,15 +58,16 @@ ScaledChannels scaled_channels_of(const Graph& int8) {
   if (rewrites == metadata.end() || rewrites->second.empty()) return {};
   const auto text = metadata.find(std::string(kScaledChannelsKey));
   if (text == metadata.end()) {
-    throw Error(ErrorCode::kUnsupported,
-                concat("the INT8 model was rewritten before it was quantized (", rewrites->second,
-                       ") and does not say how, so that its tensors and weights cannot be compared "
-                       "one by one; quantize it again"));
+    throw Error(
+        ErrorCode::kUnsupported,
+        to_text("the INT8 model was rewritten before it was quantized (", rewrites->second,
+                ") and does not say how, so that its tensors and weights cannot be compared "
+                "one by one; quantize it again"));
   }
   const nlohmann::json parsed =
-      parse_json(text->second, kMaxBytes, concat("metadata '", kScaledChannelsKey, "'"),
+      parse_json(text->second, kMaxBytes, to_text("metadata '", kScaledChannelsKey, "'"),
                  ErrorCode::kInvalidModel);
-  const JsonField field(parsed, concat("metadata '", kScaledChannelsKey, "'"),
+  const JsonField field(parsed, to_text("metadata '", kScaledChannelsKey, "'"),
                         ErrorCode::kInvalidModel);
   ScaledChannels scaled;
   for (const JsonField& row : field.elements()) {
@@ -107,9 +108,9 @@ void scale_channels(const TensorView& tensor, std::string_view name,
                     std::span<const double> factors, float* values) {
   const Shape& shape = tensor.shape;
   if (shape.rank() < 2 || shape[1] != std::ssize(factors)) {
-    throw Error(ErrorCode::kMismatch, concat("tensor '", name, "' has shape ", shape.to_string(),
-                                             ", the INT8 model scales ", factors.size(),
-                                             " channels of it; do they belong together?"));
+    throw Error(ErrorCode::kMismatch, to_text("tensor '", name, "' has shape ", shape.to_string(),
+                                              ", the INT8 model scales ", factors.size(),
+                                              " channels of it; do they belong together?"));
   }
   const std::size_t channels = factors.size();
   const auto elements = static_cast<std::size_t>(shape.elements());

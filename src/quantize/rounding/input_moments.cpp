@@ -51,8 +51,8 @@ std::vector<float> InputRows::gather(const TensorView& input, std::int64_t max_r
   const Shape& shape = input.shape;
   if (shape.rank() == 0 || shape[shape.rank() - 1] != depth_) {
     throw Error(ErrorCode::kInvalidModel,
-                concat(graph_->describe(node_), ": its input has shape ", shape.to_string(),
-                       ", expected ", depth_, " elements on the last axis"));
+                to_text(graph_->describe(node_), ": its input has shape ", shape.to_string(),
+                        ", expected ", depth_, " elements on the last axis"));
   }
   const std::vector<std::int64_t> positions = spread(shape.elements() / depth_, max_rows);
   const std::vector<std::int64_t> steps = strides_of(shape, input.layout);

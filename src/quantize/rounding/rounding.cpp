@@ -33,8 +33,8 @@ const RoundingInfo& find_rounding(std::string_view name) {
 const RoundingInfo& rounding_of(const QuantizeOptions& options, const RoundedWeights& rounded) {
   const RoundingInfo& rounding = find_rounding(options.rounding);
   if (rounding.needs != RoundingNeeds::kNothing && rounded.empty()) {
-    throw Error(ErrorCode::kUsage, concat("weight rounding '", rounding.name,
-                                          "' needs images, found no weights rounded on any"));
+    throw Error(ErrorCode::kUsage, to_text("weight rounding '", rounding.name,
+                                           "' needs images, found no weights rounded on any"));
   }
   return rounding;
 }
@@ -72,9 +72,9 @@ void round_weights(const Graph& graph, const RoundingInfo& rounding, const Round
   const Tensor& integers = *found->second.integers;
   if (!fits(integers, layer)) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("rounded weights of '", name, "': found ", name_of(integers.dtype()),
-                       " of shape ", integers.shape().to_string(), ", expected int8 of shape ",
-                       layer.weights.shape().to_string(), " within the limits of its bits"));
+                to_text("rounded weights of '", name, "': found ", name_of(integers.dtype()),
+                        " of shape ", integers.shape().to_string(), ", expected int8 of shape ",
+                        layer.weights.shape().to_string(), " within the limits of its bits"));
   }
   layer.integers = Tensor::of<std::int8_t>(integers.shape(), integers.values<std::int8_t>());
 }

@@ -21,11 +21,11 @@ void StoredWeights::store(Layer layer) {
     node.op_type = "DequantizeLinear";
     node.attributes["axis"] = ports.axis;
     node.inputs = {
-        graph_.add_constant(graph_.unique_name(concat(name, "_q")), std::move(layer.integers)),
-        graph_.add_constant(graph_.unique_name(concat(name, "_s")),
+        graph_.add_constant(graph_.unique_name(to_text(name, "_q")), std::move(layer.integers)),
+        graph_.add_constant(graph_.unique_name(to_text(name, "_s")),
                             Tensor::of<float>(Shape{ports.channels},
                                               std::span<const float>(layer.affines.scales)))};
-    it->second = graph_.add_value(graph_.unique_name(concat(name, "_dq")));
+    it->second = graph_.add_value(graph_.unique_name(to_text(name, "_dq")));
     node.outputs = {it->second};
     graph_.add_node(std::move(node));
     ++report_.added_nodes;

@@ -55,7 +55,7 @@ bool is_normal_scale(double scale) {
 
 void require_finite(std::span<const float> values, std::string_view what) {
   if (!all_finite(values)) {
-    throw Error(ErrorCode::kInvalidArgument, concat(what, ": found NaN or infinity"));
+    throw Error(ErrorCode::kInvalidArgument, to_text(what, ": found NaN or infinity"));
   }
 }
 
@@ -232,12 +232,12 @@ Tensor quantize_weights(const Tensor& weights, const Scheme& scheme, const Affin
   const std::vector<std::int32_t>& zero_points = affines.zero_points;
   if (scales.size() != 1 && static_cast<std::int64_t>(scales.size()) != walk.channels) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("weight scales: found ", scales.size(), ", expected 1 or ", walk.channels));
+                to_text("weight scales: found ", scales.size(), ", expected 1 or ", walk.channels));
   }
   if (!zero_points.empty() && zero_points.size() != scales.size()) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("weight zero points: found ", zero_points.size(), ", expected none or ",
-                       scales.size()));
+                to_text("weight zero points: found ", zero_points.size(), ", expected none or ",
+                        scales.size()));
   }
   const Limits limits = limits_of(scheme);
   Tensor quantized(DType::kInt8, weights.shape());

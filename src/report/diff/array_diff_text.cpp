@@ -36,7 +36,7 @@ double equal_share(const ArrayDiff& diff) {
 }
 
 std::string row_name(const ArrayDiff& diff) {
-  return diff.kind.empty() ? diff.name : concat(diff.name, " (", diff.kind, ")");
+  return diff.kind.empty() ? diff.name : to_text(diff.name, " (", diff.kind, ")");
 }
 
 }  // namespace
@@ -59,25 +59,25 @@ std::string text_of(const ArraysDiff& diff, const ArrayLimits& limits, std::size
   }
   std::string out = diff.both.empty() ? "" : table.to_string(width) + "\n";
   for (const std::string& one : diff.not_compared) {
-    out += concat("not comparable: ", printable(one), "\n");
+    out += to_text("not comparable: ", printable(one), "\n");
   }
-  for (const std::string& one : diff.only_a) out += concat("only in A: ", printable(one), "\n");
-  for (const std::string& one : diff.only_b) out += concat("only in B: ", printable(one), "\n");
+  for (const std::string& one : diff.only_a) out += to_text("only in A: ", printable(one), "\n");
+  for (const std::string& one : diff.only_b) out += to_text("only in B: ", printable(one), "\n");
   const auto identical = std::count_if(diff.both.begin(), diff.both.end(),
                                        [](const ArrayDiff& d) { return !d.first_mismatch; });
-  out += concat(diff.both.size(), " compared, ", static_cast<std::int64_t>(identical), " equal");
+  out += to_text(diff.both.size(), " compared, ", static_cast<std::int64_t>(identical), " equal");
   const auto first = std::find_if(diff.both.begin(), diff.both.end(),
                                   [](const ArrayDiff& d) { return d.first_mismatch.has_value(); });
   if (first != diff.both.end()) {
-    out += concat("; first mismatch: '", printable(row_name(*first)), "' at ",
-                  place_of(first->shape, *first->first_mismatch), ", largest at ",
-                  place_of(first->shape, *first->worst), ": ",
-                  to_text(static_cast<float>(first->value_a)), " in A, ",
-                  to_text(static_cast<float>(first->value_b)), " in B");
+    out += to_text("; first mismatch: '", printable(row_name(*first)), "' at ",
+                   place_of(first->shape, *first->first_mismatch), ", largest at ",
+                   place_of(first->shape, *first->worst), ": ",
+                   to_text(static_cast<float>(first->value_a)), " in A, ",
+                   to_text(static_cast<float>(first->value_b)), " in B");
   }
   out += "\n";
   if (const ArrayDiff* beyond = diff.first_beyond(limits)) {
-    out += concat("first beyond the limits: '", printable(row_name(*beyond)), "'\n");
+    out += to_text("first beyond the limits: '", printable(row_name(*beyond)), "'\n");
   }
   return out;
 }

@@ -17,12 +17,12 @@ using Kind = TextTable::Kind;
 
 std::string granularity(const Affines& affines) {
   return affines.per_tensor() ? "one scale"
-                              : concat(affines.scales.size(), " on axis ", affines.axis);
+                              : to_text(affines.scales.size(), " on axis ", affines.axis);
 }
 
 std::string lines(std::string_view head, const std::vector<std::string>& items) {
   std::string out;
-  for (const std::string& item : items) out += concat(head, printable(item), "\n");
+  for (const std::string& item : items) out += to_text(head, printable(item), "\n");
   return out;
 }
 
@@ -30,10 +30,10 @@ std::string lines(std::string_view head, const std::vector<std::string>& items) 
 
 std::string text_of(const ModelDiff& diff, const ModelLimits& limits, std::size_t width) {
   if (diff.equal()) {
-    return concat("the models are equal: ", diff.nodes, " nodes, ", diff.weights.size(),
-                  " constants, ", diff.scales.size(), " scales",
-                  diff.renamed.empty() ? "" : concat("; ", diff.renamed.size(), " nodes renamed"),
-                  "\n");
+    return to_text("the models are equal: ", diff.nodes, " nodes, ", diff.weights.size(),
+                   " constants, ", diff.scales.size(), " scales",
+                   diff.renamed.empty() ? "" : to_text("; ", diff.renamed.size(), " nodes renamed"),
+                   "\n");
   }
   std::string out = lines("", diff.interface) + lines("only in A: ", diff.only_a) +
                     lines("only in B: ", diff.only_b) + lines("changed: ", diff.changed);
@@ -60,7 +60,7 @@ std::string text_of(const ModelDiff& diff, const ModelLimits& limits, std::size_
                  limits.weights.accept(row) ? "" : "beyond"});
   }
   const auto count = static_cast<std::int64_t>(diff.weights.size());
-  if (equal < count) out += concat(out.empty() ? "" : "\n", weights.to_string(width));
+  if (equal < count) out += to_text(out.empty() ? "" : "\n", weights.to_string(width));
   TextTable scales({{"scale of"},
                     {"A", Kind::kNumber, 5},
                     {"B", Kind::kNumber, 4},
@@ -78,20 +78,20 @@ std::string text_of(const ModelDiff& diff, const ModelLimits& limits, std::size_
                 single ? to_text(row.b.scales[0]) : b, a == b ? percent(row.scale, 4) : "-",
                 row.zero_points_differ ? "zero points differ" : ""});
   }
-  if (beyond > 0) out += concat(out.empty() ? "" : "\n", scales.to_string(width));
+  if (beyond > 0) out += to_text(out.empty() ? "" : "\n", scales.to_string(width));
   if (!out.empty()) out += "\n";
   if (diff.prepared)
     out += "only one is quantized: compared with BatchNormalization folded in both\n";
-  out += concat(diff.nodes, " nodes in both",
-                diff.renamed.empty() ? "" : concat(" (", diff.renamed.size(), " renamed)"), ", ",
-                diff.only_a.size(), " only in A, ", diff.only_b.size(), " only in B, ",
-                diff.changed.size(), " changes; ", diff.quantize_a, " and ", diff.quantize_b,
-                " QuantizeLinear and DequantizeLinear\n");
-  out += concat(count, " constants: ", equal, " equal\n");
+  out += to_text(diff.nodes, " nodes in both",
+                 diff.renamed.empty() ? "" : to_text(" (", diff.renamed.size(), " renamed)"), ", ",
+                 diff.only_a.size(), " only in A, ", diff.only_b.size(), " only in B, ",
+                 diff.changed.size(), " changes; ", diff.quantize_a, " and ", diff.quantize_b,
+                 " QuantizeLinear and DequantizeLinear\n");
+  out += to_text(count, " constants: ", equal, " equal\n");
   if (!diff.scales.empty() || diff.quantize_a + diff.quantize_b > 0) {
-    out += concat(diff.scales.size(), " tensors quantized in both: ", beyond,
-                  " differ by more than ", percent(tolerance, 4), "; ", diff.scales_only_a.size(),
-                  " only in A, ", diff.scales_only_b.size(), " only in B\n");
+    out += to_text(diff.scales.size(), " tensors quantized in both: ", beyond,
+                   " differ by more than ", percent(tolerance, 4), "; ", diff.scales_only_a.size(),
+                   " only in A, ", diff.scales_only_b.size(), " only in B\n");
   }
   return out;
 }

@@ -37,11 +37,11 @@ std::string text_of(const TableDiff& diff, double tolerance, std::size_t width) 
     }
   }
   std::string out = count > 0 ? text.to_string(width) + "\n" : "";
-  for (const std::string& name : diff.only_a) out += concat("only in A: ", printable(name), "\n");
-  for (const std::string& name : diff.only_b) out += concat("only in B: ", printable(name), "\n");
-  out += concat(diff.activations.size(), " activations and ", diff.weights.size(),
-                " weights in both: ", count, " differ by more than ", percent(tolerance, 4),
-                "; largest difference ", percent(diff.largest(), 4), "\n");
+  for (const std::string& name : diff.only_a) out += to_text("only in A: ", printable(name), "\n");
+  for (const std::string& name : diff.only_b) out += to_text("only in B: ", printable(name), "\n");
+  out += to_text(diff.activations.size(), " activations and ", diff.weights.size(),
+                 " weights in both: ", count, " differ by more than ", percent(tolerance, 4),
+                 "; largest difference ", percent(diff.largest(), 4), "\n");
   return out;
 }
 
@@ -79,7 +79,7 @@ std::string table_text(const CalibrationTable& table, std::size_t width) {
   for (const ActivationEntry& entry : table.activations) {
     const bool observed = entry.observed.count > 0;
     text.add({entry.tensor,
-              concat("[", to_text(entry.range.min), ", ", to_text(entry.range.max), "]"),
+              to_text("[", to_text(entry.range.min), ", ", to_text(entry.range.max), "]"),
               to_text(entry.affine.scale), to_text(std::int64_t{entry.affine.zero_point}),
               std::string(name_of(entry.dtype)), observed ? percent(entry.saturated_share, 4) : "-",
               entry.sqnr_db ? to_fixed(*entry.sqnr_db, 1) : "-",
@@ -100,9 +100,9 @@ std::string table_text(const CalibrationTable& table, std::size_t width) {
     }
     out += "\n" + weights.to_string(width);
   }
-  out += concat("\n", table.activations.size(), " activations and ", table.weights.size(),
-                " weights by '", table.method, "'");
-  if (table.image_count > 0) out += concat(" from ", table.image_count, " images");
+  out += to_text("\n", table.activations.size(), " activations and ", table.weights.size(),
+                 " weights by '", table.method, "'");
+  if (table.image_count > 0) out += to_text(" from ", table.image_count, " images");
   return out + "\n";
 }
 

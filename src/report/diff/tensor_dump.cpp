@@ -51,7 +51,7 @@ std::vector<DumpFile> files_of(const TensorPair& pair) {
 }
 
 std::string file_name(const std::string& stem, std::string_view key) {
-  return concat(stem, ".", key, ".npy");
+  return to_text(stem, ".", key, ".npy");
 }
 
 std::vector<std::string> stems_of(std::span<const TensorPair> pairs) {
@@ -71,7 +71,7 @@ std::vector<std::string> file_stems(std::span<const std::string> names) {
     std::int64_t& number = last[to_lower(stem)];
     std::string unique = stem;
     while (!taken.insert(to_lower(unique)).second) {
-      const std::string ending = concat("-", ++number + 1);
+      const std::string ending = to_text("-", ++number + 1);
       unique = stem.substr(0, kMaxStem - ending.size()) + ending;
     }
     stems.push_back(std::move(unique));
@@ -82,16 +82,16 @@ std::vector<std::string> file_stems(std::span<const std::string> names) {
 void require_room(std::int64_t bytes, const fs::path& folder) {
   if (bytes > physical_memory()) {
     throw Error(ErrorCode::kUnsupported,
-                concat("the tensors take ", bytes, " bytes, this machine has ", physical_memory(),
-                       " of memory; dump fewer at once"));
+                to_text("the tensors take ", bytes, " bytes, this machine has ", physical_memory(),
+                        " of memory; dump fewer at once"));
   }
   std::error_code ec;
   const fs::path existing = fs::exists(folder, ec) ? folder : fs::absolute(folder).parent_path();
   const fs::space_info space = fs::space(existing, ec);
   if (ec || static_cast<std::uint64_t>(bytes) <= space.available) return;
-  throw Error(ErrorCode::kIo, concat("folder '", folder.string(), "' has room for ",
-                                     static_cast<std::int64_t>(space.available),
-                                     " bytes, the tensors take ", bytes));
+  throw Error(ErrorCode::kIo, to_text("folder '", folder.string(), "' has room for ",
+                                      static_cast<std::int64_t>(space.available),
+                                      " bytes, the tensors take ", bytes));
 }
 
 std::string dump_index(std::span<const TensorPair> pairs, const DumpOrigin& origin) {
@@ -137,7 +137,7 @@ void write_dump(const fs::path& folder, std::span<const TensorPair> pairs,
   fs::create_directory(folder, ec);
   if (ec) {
     throw Error(ErrorCode::kIo,
-                concat("folder '", folder.string(), "' cannot be made: ", ec.message()));
+                to_text("folder '", folder.string(), "' cannot be made: ", ec.message()));
   }
   const std::vector<std::string> stems = stems_of(pairs);
   for (std::size_t i = 0; i < pairs.size(); ++i) {

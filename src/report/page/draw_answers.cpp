@@ -160,9 +160,9 @@ void write_captions(const std::vector<Box>& boxes, const std::vector<bool>& shar
                     std::int64_t classes, std::span<const std::string> class_names, Panel& panel) {
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     const std::string name =
-        classes == 1 ? std::string() : concat(class_name(boxes[i].label, class_names), " ");
+        classes == 1 ? std::string() : to_text(class_name(boxes[i].label, class_names), " ");
     panel.write(boxes[i], colour_of(shared[i]),
-                concat(fitted(name, kShortest / 2), score_text(boxes[i].score)));
+                to_text(fitted(name, kShortest / 2), score_text(boxes[i].score)));
   }
 }
 
@@ -201,8 +201,8 @@ std::vector<std::string> lines_below(const InferRun& run,
                                      std::span<const std::string> class_names) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < run.top.size() && i < kMaxDrawnRows; ++i) {
-    lines.push_back(concat(to_fixed(run.top[i].probability, 3), "  ",
-                           class_name(run.top[i].index, class_names)));
+    lines.push_back(to_text(to_fixed(run.top[i].probability, 3), "  ",
+                            class_name(run.top[i].index, class_names)));
   }
   return lines;
 }
@@ -211,9 +211,9 @@ std::vector<std::string> lines_below(const InferRun& run,
 
 std::string boxes_text(const InferResult& result, std::size_t model) {
   const std::vector<bool> shared = shared_boxes(result).at(model);
-  std::string text = concat(shared.size(), shared.size() == 1 ? " box" : " boxes");
+  std::string text = to_text(shared.size(), shared.size() == 1 ? " box" : " boxes");
   if (!result.int8) return text;
-  return concat(text, ", ", std::ranges::count(shared, false), model == 0 ? " lost" : " added");
+  return to_text(text, ", ", std::ranges::count(shared, false), model == 0 ? " lost" : " added");
 }
 
 Image draw_small(const Image& image, const Preprocess& preprocess, const InferResult& result,
@@ -256,7 +256,7 @@ Image draw_answers(const Image& image, const Preprocess& preprocess, const Infer
     write_captions(run.answer.boxes, shared[m], result.classes, class_names, panel);
     const std::int64_t left = kGap + static_cast<std::int64_t>(m) * (column + kGap);
     std::string title = m == 0 ? "FP32" : "INT8";
-    if (result.detects) title += concat("  ", boxes_text(result, m));
+    if (result.detects) title += to_text("  ", boxes_text(result, m));
     draw_text(page, left, kGap, fitted(title, column), kTextSize, kInk);
     std::int64_t top = kGap + kLine;
     paste(page, left, top, panel.image());

@@ -34,7 +34,7 @@ std::string jpeg_of(const std::filesystem::path& path) {
 
 std::string answer_of(const EvalResult& result, const TopClass& top) {
   if (top.index < 0) return {};
-  return concat(class_name(top.index, result.class_names), ", margin ", to_fixed(top.margin, 2));
+  return to_text(class_name(top.index, result.class_names), ", margin ", to_fixed(top.margin, 2));
 }
 
 WorstImage shown(const EvalResult& result, const SampleResult& sample) {

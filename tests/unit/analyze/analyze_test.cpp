@@ -54,7 +54,7 @@ void expect_first(const AnalyzeResult& result, const std::string& fault) {
   Page page;
   page.analysis = result;
   // The script of the page shows the list above everything else, in this order.
-  EXPECT_THAT(html_of(page), testing::HasSubstr(concat("\"faults\":[\"", fault)));
+  EXPECT_THAT(html_of(page), testing::HasSubstr(to_text("\"faults\":[\"", fault)));
 }
 
 class AnalyzeTest : public AnalyzedNetwork {

@@ -38,7 +38,7 @@ class SetCheckTest : public testing::Test {
   // Adds an image of random bytes from the middle quarter of their range.
   void add_dim(const ImageFolder& folder, const std::string& name, unsigned seed) {
     std::mt19937 random(seed);
-    std::string bytes = concat("P6\n", kCheckedSide, " ", kCheckedSide, "\n255\n");
+    std::string bytes = to_text("P6\n", kCheckedSide, " ", kCheckedSide, "\n255\n");
     for (std::int64_t i = 0; i < kCheckedSide * kCheckedSide * 3; ++i) {
       bytes.push_back(static_cast<char>(96 + random() % 64));
     }
@@ -60,7 +60,7 @@ class SetCheckTest : public testing::Test {
 
 TEST_F(SetCheckTest, NamesWhatStandsOut) {
   ImageFolder folder(kCheckedSide, 0);
-  for (unsigned i = 0; i < 9; ++i) add_dim(folder, concat("dim_", i, ".ppm"), i);
+  for (unsigned i = 0; i < 9; ++i) add_dim(folder, to_text("dim_", i, ".ppm"), i);
   folder.add("wild.ppm", 77);  // its range is four times as wide
   const Samples samples(folder.list());
   const SetCheck found = check(samples);
@@ -95,7 +95,7 @@ TEST_F(SetCheckTest, FindsManyOfOneKindEnough) {
 TEST_F(SetCheckTest, LosesNothingBetweenEqualHalves) {
   ImageFolder folder(kCheckedSide, 0);
   for (unsigned i = 0; i < 6; ++i) {
-    for (const char* copy : {"a", "b"}) folder.add(concat(i, copy, ".ppm"), static_cast<int>(i));
+    for (const char* copy : {"a", "b"}) folder.add(to_text(i, copy, ".ppm"), static_cast<int>(i));
   }
   const SetCheck found = check(Samples(folder.list()));
   EXPECT_EQ(found.moved(), 0);
@@ -108,7 +108,7 @@ TEST(SetCheckOfSigns, FindsACopyAmongImagesThatAreAlike) {
   const ImageFolder folder(kCheckedSide, 0);
   const ImageSet all = list_images(data / "calib", {}, 24);
   for (std::size_t i = 0; i < all.entries.size(); ++i) {
-    std::filesystem::copy_file(all.entries[i].path, folder.path() / concat("sign_", i, ".jpg"));
+    std::filesystem::copy_file(all.entries[i].path, folder.path() / to_text("sign_", i, ".jpg"));
   }
   std::filesystem::copy_file(all.entries[5].path, folder.path() / "again.jpg");
   const Executor executor(prepare(load_onnx(data / "signs_resnet.onnx")));
@@ -136,7 +136,7 @@ TEST_P(SetCheckOfCopies, SaysSoFirst) {
   const ImageSet all = list_images(data / "calib", {}, static_cast<std::int64_t>(images));
   for (std::size_t i = 0; i < images * copies; ++i) {
     std::filesystem::copy_file(all.entries[i % images].path,
-                               folder.path() / concat("sign_", 100 + i, ".jpg"));
+                               folder.path() / to_text("sign_", 100 + i, ".jpg"));
   }
   const Executor executor(prepare(load_onnx(data / "signs_resnet.onnx")));
   CalibrateOptions options;
@@ -149,7 +149,7 @@ TEST_P(SetCheckOfCopies, SaysSoFirst) {
   EXPECT_FALSE(found.is_enough());
   EXPECT_THAT(text_of(found, samples, 200),
               testing::StartsWith(
-                  concat("only ", images, " of ", images * copies, " images are different")));
+                  to_text("only ", images, " of ", images * copies, " images are different")));
   EXPECT_THAT(json_of(found, samples), testing::HasSubstr("\"full_of_copies\": true"));
 }
 

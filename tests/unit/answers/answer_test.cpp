@@ -59,14 +59,14 @@ class Answers : public testing::Test {
  protected:
   Answers() {
     const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = fs::path(testing::TempDir()) / concat("qtool_answers_", name);
+    folder_ = fs::path(testing::TempDir()) / to_text("qtool_answers_", name);
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     std::mt19937 random(3);
     for (int image = 0; image < 7; ++image) {
       std::string text = "P3 4 4 255\n";
-      for (int i = 0; i < 48; ++i) text += concat(static_cast<std::int64_t>(random() % 256), "\n");
-      write_file(folder_ / concat(image, ".ppm"), text);
+      for (int i = 0; i < 48; ++i) text += to_text(static_cast<std::int64_t>(random() % 256), "\n");
+      write_file(folder_ / to_text(image, ".ppm"), text);
     }
     options_.preprocess.std = {255.0F};
   }

@@ -28,7 +28,7 @@ class DetectorOutputs {
  public:
   explicit DetectorOutputs(std::vector<Shape> shapes) {
     for (const Shape& shape : shapes) {
-      ports.push_back(float_port(concat("output", ports.size()), shape));
+      ports.push_back(float_port(to_text("output", ports.size()), shape));
       tensors.emplace_back(DType::kFloat32, shape);
     }
   }

@@ -128,7 +128,7 @@ TEST(Parallel, RethrowsTheErrorOfTheLowestItem) {
         if (item < 3) return;
         // The failure of the lowest item comes last.
         if (item == 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        throw Error(ErrorCode::kIo, concat("item ", item));
+        throw Error(ErrorCode::kIo, to_text("item ", item));
       });
       FAIL();
     } catch (const Error& error) {

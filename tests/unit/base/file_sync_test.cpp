@@ -73,7 +73,7 @@ class FileSync : public testing::Test {
  protected:
   FileSync() {
     folder_ = fs::path(testing::TempDir()) /
-              concat("qtool_sync_", testing::UnitTest::GetInstance()->current_test_info()->name());
+              to_text("qtool_sync_", testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     listener = &calls_;

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 class Files : public ::testing::Test {
  protected:
-  Files() : folder_(fs::temp_directory_path() / concat("qtool_files_test.", ::getpid())) {
+  Files() : folder_(fs::temp_directory_path() / to_text("qtool_files_test.", ::getpid())) {
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "inner");
   }

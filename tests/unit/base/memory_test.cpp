@@ -19,7 +19,7 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 // A folder that the tests use as the root of the file system.
 class ControlGroups : public ::testing::Test {
  protected:
-  ControlGroups() : root_(fs::temp_directory_path() / concat("qtool_memory_test.", ::getpid())) {
+  ControlGroups() : root_(fs::temp_directory_path() / to_text("qtool_memory_test.", ::getpid())) {
     fs::remove_all(root_);
   }
   ~ControlGroups() override { fs::remove_all(root_); }

@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 class PartialResultsTest : public ::testing::Test {
  protected:
   PartialResultsTest()
-      : path_(fs::temp_directory_path() / concat("qtool_partial_test.", ::getpid())) {
+      : path_(fs::temp_directory_path() / to_text("qtool_partial_test.", ::getpid())) {
     fs::remove(path_);
   }
   ~PartialResultsTest() override { fs::remove(path_); }
 
   // A file with these bytes after its first line, and with the right checksum.
   static std::string file_of(const std::string& bytes) {
-    std::string file = concat("qtool partial 1\n", bytes);
+    std::string file = to_text("qtool partial 1\n", bytes);
     std::uint64_t hash = hash_bytes(file);
     for (int i = 0; i < 8; ++i, hash >>= 8) file.push_back(static_cast<char>(hash));
     return file;

@@ -46,8 +46,8 @@ bool is_cancelled(const std::function<void()>& work) {
 
 // A sum of 2^40 products, which takes a quarter of an hour.
 std::string endless(const std::string& inputs, const std::string& before) {
-  return concat("<ir_version: 8, opset_import: [\"\": 17]>\nmain (", inputs, ") => (float y) {\n",
-                before, "y = Einsum <equation = \"ij,kl->\"> (a, b) }");
+  return to_text("<ir_version: 8, opset_import: [\"\": 17]>\nmain (", inputs, ") => (float y) {\n",
+                 before, "y = Einsum <equation = \"ij,kl->\"> (a, b) }");
 }
 
 TEST(StopScope, EndsAnOperatorThatRunsLong) {
@@ -109,7 +109,7 @@ void evaluate_stopped(const std::string& op_type, std::vector<Tensor> constants,
   Node node{"node", op_type, "", {}, {graph.add_value("out")}, std::move(attributes)};
   for (Tensor& constant : constants) {
     node.inputs.push_back(
-        graph.add_constant(concat("in", node.inputs.size()), std::move(constant)));
+        graph.add_constant(to_text("in", node.inputs.size()), std::move(constant)));
   }
   const NodeId id = graph.add_node(std::move(node));
   const StopCheck stop = [] { return true; };
@@ -149,8 +149,8 @@ const auto kCaseName = [](const auto& test) { return std::string(test.param.name
 // not.
 void run_case(const LongCase& test, const StopCheck& stop) {
   const Graph prepared =
-      prepare(load_text(concat("<ir_version: 8, opset_import: [\"\": 18]>\nmain (", test.inputs,
-                               ") => (y) {\n", test.nodes, "\n}")));
+      prepare(load_text(to_text("<ir_version: 8, opset_import: [\"\": 18]>\nmain (", test.inputs,
+                                ") => (y) {\n", test.nodes, "\n}")));
   const Executor executor(prepared);
   const auto plan = executor.compile({}, {.threads = 1});
   std::vector<Tensor> inputs;
@@ -183,9 +183,9 @@ TEST_P(LongOperator, EndsSoon) {
 
 // A pooling whose input and output are u8.
 std::string pool_of_bytes(const std::string& pool) {
-  return concat(R"(s = Constant <value = float {0.1}> () z = Constant <value = uint8 {0}> ()
+  return to_text(R"(s = Constant <value = float {0.1}> () z = Constant <value = uint8 {0}> ()
     q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) p = )",
-                pool, R"( (d) r = QuantizeLinear (p, s, z) y = DequantizeLinear (r, s, z))");
+                 pool, R"( (d) r = QuantizeLinear (p, s, z) y = DequantizeLinear (r, s, z))");
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -292,12 +292,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(StopScope, CountsTheMultiplicationsOfNestedLoops) {
   std::string nodes = "r4 = MatMul (s3, s3)";
   for (int depth = 3; depth >= 0; --depth) {
-    nodes = concat("r", depth, " = Loop (m, , ", depth == 0 ? "x" : concat("s", depth - 1),
-                   ") < body = b", depth, " (int64 i", depth, ", bool c", depth, ", float[8,8] s",
-                   depth, ") => (bool d", depth, ", float[8,8] r", depth + 1, ") { d", depth,
-                   " = Identity (c", depth, ") ", nodes, " } >");
+    nodes = to_text("r", depth, " = Loop (m, , ", depth == 0 ? "x" : to_text("s", depth - 1),
+                    ") < body = b", depth, " (int64 i", depth, ", bool c", depth, ", float[8,8] s",
+                    depth, ") => (bool d", depth, ", float[8,8] r", depth + 1, ") { d", depth,
+                    " = Identity (c", depth, ") ", nodes, " } >");
   }
-  const Graph prepared = prepare(load_text(concat(
+  const Graph prepared = prepare(load_text(to_text(
       "<ir_version: 8, opset_import: [\"\": 17]>\nmain (float[8,8] x) => (float[8,8] r0) {\n",
       "m = Constant <value = int64 {1000000}> ()\n", nodes, "\n}")));
   const auto plan = Executor(prepared).compile({});

@@ -232,7 +232,7 @@ TEST_F(CollectTest, CountsMoreOfEachImageWhereImagesAreFew) {
   net.graph.add_output(net.id("relu_out"));
   options_.tensors = {"image"};
   const auto counted = [&](int count) {
-    for (int image = 0; image < count; ++image) folder_.add(concat(image, ".ppm"), image, kLarge);
+    for (int image = 0; image < count; ++image) folder_.add(to_text(image, ".ppm"), image, kLarge);
     const Statistics statistics = collect_with(net.graph).tensors[0].statistics;
     EXPECT_EQ(statistics.count(), count * 3 * kLarge * kLarge);
     EXPECT_EQ(statistics.images(), count);
@@ -250,7 +250,7 @@ TEST_F(CollectTest, CountsMoreOfEachImageWhereImagesAreFew) {
 // machines.
 TEST_F(CollectTest, CountsTheSamePlacesWhateverTheLastBits) {
   constexpr std::int64_t kLarge = 200;
-  for (int image = 0; image < 70; ++image) folder_.add(concat(image, ".ppm"), image, kLarge);
+  for (int image = 0; image < 70; ++image) folder_.add(to_text(image, ".ppm"), image, kLarge);
   options_.tensors = {"relu_out"};
   const auto zeros_counted = [&](float factor) {
     Net net;
@@ -271,11 +271,11 @@ TEST_F(CollectTest, CountsDifferentPlacesOfDifferentImages) {
   constexpr std::int64_t kLarge = 200;
   // One bright pixel at the same position of every image is counted in some of them.
   for (int image = 0; image < 130; ++image) {
-    std::string bytes = concat("P6\n", kLarge, " ", kLarge, "\n255\n");
+    std::string bytes = to_text("P6\n", kLarge, " ", kLarge, "\n255\n");
     bytes.resize(bytes.size() + kLarge * kLarge * 3, '\x80');
     bytes[bytes.size() - static_cast<std::size_t>(kLarge * 300)] = '\xff';
     bytes.back() = static_cast<char>(image);
-    write_file(folder_.path() / concat(image, ".ppm"), bytes);
+    write_file(folder_.path() / to_text(image, ".ppm"), bytes);
   }
   Net net;
   net.input("image", {1, 3, kLarge, kLarge});
@@ -291,11 +291,11 @@ TEST_F(CollectTest, CountsDifferentPlacesOfDifferentImages) {
 
 TEST_F(CollectTest, DoubtsAnImageAloneAndCopiesOfOne) {
   EXPECT_EQ(doubtful(collect_with(small_net())), std::nullopt);
-  for (int image = 0; image < 9; ++image) folder_.add(concat(image, ".ppm"), 5);
+  for (int image = 0; image < 9; ++image) folder_.add(to_text(image, ".ppm"), 5);
   const std::optional<std::string> copies = doubtful(collect_with(small_net()));
   ASSERT_TRUE(copies.has_value());
   EXPECT_NE(copies->find("9 images"), std::string::npos) << *copies;
-  for (int image = 1; image < 9; ++image) fs::remove(folder_.path() / concat(image, ".ppm"));
+  for (int image = 1; image < 9; ++image) fs::remove(folder_.path() / to_text(image, ".ppm"));
   const std::optional<std::string> one = doubtful(collect_with(small_net()));
   ASSERT_TRUE(one.has_value());
   EXPECT_NE(one->find("one image"), std::string::npos) << *one;

@@ -350,8 +350,8 @@ TEST(AimetEncodings, KnowsTheAxisOfAWeightFromTheModel) {
 }
 
 std::string aimet_with(std::string_view activation, std::string_view parameters = "{}") {
-  return concat(R"({"version": "0.4.0", "activation_encodings": {"x": )", activation,
-                R"(}, "param_encodings": )", parameters, "}");
+  return to_text(R"({"version": "0.4.0", "activation_encodings": {"x": )", activation,
+                 R"(}, "param_encodings": )", parameters, "}");
 }
 
 TEST(AimetEncodings, RefusesWhatItCannotHold) {

@@ -56,7 +56,7 @@ class Colours : public testing::Test {
  protected:
   Colours() {
     const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = fs::path(testing::TempDir()) / concat("qtool_colours_", name);
+    folder_ = fs::path(testing::TempDir()) / to_text("qtool_colours_", name);
     fs::remove_all(folder_);
     for (const char* colour : {"red", "green", "blue"}) fs::create_directories(folder_ / colour);
     // One reddish image lies in the wrong folder, so that top-1 is not 100 %.
@@ -69,9 +69,9 @@ class Colours : public testing::Test {
   ~Colours() override { fs::remove_all(folder_); }
 
   void paint(const std::string& name, std::array<int, 3> colour, int side = 2) const {
-    std::string text = concat("P3 ", side, " ", side, " 255\n");
+    std::string text = to_text("P3 ", side, " ", side, " 255\n");
     for (int i = 0; i < side * side; ++i) {
-      text += concat(colour[0], " ", colour[1], " ", colour[2], "\n");
+      text += to_text(colour[0], " ", colour[1], " ", colour[2], "\n");
     }
     write_file(folder_ / name, text);
   }
@@ -206,7 +206,7 @@ TEST_F(Colours, GiveTheSameResultForEveryBatchAndThreadCount) {
 }
 
 TEST_F(Colours, RunOnOnePlanOfEachModelWhateverTheWorkers) {
-  for (int i = 2; i < 40; ++i) paint(concat("blue/", i, ".ppm"), {10, 25, 100 + i});
+  for (int i = 2; i < 40; ++i) paint(to_text("blue/", i, ".ppm"), {10, 25, 100 + i});
   for (const int threads : {1, 4}) {
     const Executor network(colour_network());
     const Executor other(colour_network("scores", 0.8F));
@@ -222,7 +222,7 @@ TEST_F(Colours, RunOnOnePlanOfEachModelWhateverTheWorkers) {
 }
 
 TEST_F(Colours, CalibrateOnOnePlanWhateverTheWorkers) {
-  for (int i = 2; i < 40; ++i) paint(concat("blue/", i, ".ppm"), {10, 25, 100 + i});
+  for (int i = 2; i < 40; ++i) paint(to_text("blue/", i, ".ppm"), {10, 25, 100 + i});
   const Executor network(colour_network());
   CollectOptions options;
   options.tensors = {"pixels", "mixed"};

@@ -21,16 +21,16 @@ using testing::IsEmpty;
 // element of `y`.
 Executor network(const std::string& nodes) {
   return Executor(
-      prepare(load_text(concat("<ir_version: 8, opset_import: [\"\": 17]>\n",
-                               "main (float[1, 4] x) => (float[1, 4] y, int64[1, 1] best) {", nodes,
-                               "best = ArgMax <axis = 1> (y) }"))));
+      prepare(load_text(to_text("<ir_version: 8, opset_import: [\"\": 17]>\n",
+                                "main (float[1, 4] x) => (float[1, 4] y, int64[1, 1] best) {",
+                                nodes, "best = ArgMax <axis = 1> (y) }"))));
 }
 
 class Verify : public testing::Test {
  protected:
   // Adds three samples, whose elements count up from 1, 2 and 3.
   Verify() {
-    for (int i = 1; i <= 3; ++i) folder_.count(concat(i, ".npy"), {1, 4}, static_cast<float>(i));
+    for (int i = 1; i <= 3; ++i) folder_.count(to_text(i, ".npy"), {1, 4}, static_cast<float>(i));
   }
   [[nodiscard]] Verification of(const std::string& int8, double min_sqnr_db) const {
     const Executor other = network(int8);
@@ -56,7 +56,7 @@ TEST_F(Verify, PassesAModelAboveTheLimit) {
 
 TEST_F(Verify, RunsTwentyOfManySamples) {
   TensorFolder many;
-  for (int i = 1; i <= 21; ++i) many.count(concat(i, ".npy"), {1, 4}, static_cast<float>(i));
+  for (int i = 1; i <= 21; ++i) many.count(to_text(i, ".npy"), {1, 4}, static_cast<float>(i));
   const Samples samples(list_tensors(many.path(), input_specs(fp32_.graph())));
   EXPECT_EQ(verify(fp32_, network(kLouder), samples, {}, 19.9).samples, 20);
 }

@@ -49,7 +49,7 @@ Net with_input() {
 Graph chain(const std::string& op_type, int count) {
   Net net = with_input();
   std::string last = "x";
-  for (int i = 0; i < count; ++i) last = net.op(op_type, concat("n", i), {last});
+  for (int i = 0; i < count; ++i) last = net.op(op_type, to_text("n", i), {last});
   net.output(last);
   return net.graph;
 }
@@ -60,8 +60,8 @@ Graph readers_of_one_constant(int count) {
   net.constant("c", Tensor::scalar<float>(0.5F));
   std::string last = "x";
   for (int i = 0; i < count / 2; ++i) {
-    last = net.op("Add", concat("n", i), {last, "c"});
-    last = net.op("Identity", concat("i", i), {last});
+    last = net.op("Add", to_text("n", i), {last, "c"});
+    last = net.op("Identity", to_text("i", i), {last});
   }
   net.output(last);
   return net.graph;
@@ -71,7 +71,7 @@ Graph readers_of_one_constant(int count) {
 Graph folded(int count) {
   Net net = with_input();
   std::string last = net.constant("c", Tensor::scalar<float>(0.5F));
-  for (int i = 0; i < count; ++i) last = net.op("Neg", concat("n", i), {last});
+  for (int i = 0; i < count; ++i) last = net.op("Neg", to_text("n", i), {last});
   net.output(net.op("Add", "sum", {"x", last}));
   return net.graph;
 }
@@ -86,7 +86,7 @@ Graph quantized_sigmoids(int count) {
                   {net.op("QuantizeLinear", real + "_q", {real, "s", "z"}), "s", "z"});
   };
   std::string last = qdq("x");
-  for (int i = 0; i < count / 3; ++i) last = qdq(net.op("Sigmoid", concat("n", i), {last}));
+  for (int i = 0; i < count / 3; ++i) last = qdq(net.op("Sigmoid", to_text("n", i), {last}));
   net.output(last);
   return net.graph;
 }
@@ -97,7 +97,7 @@ Graph fan(const std::string& op_type, int count) {
   Node last{"last", op_type, "", {}, {net.graph.add_value("last_out")}, {}};
   if (op_type == "Concat") last.attributes["axis"] = std::int64_t{0};
   for (int i = 0; i < count; ++i) {
-    last.inputs.push_back(net.id(net.op("Neg", concat("n", i), {"x"})));
+    last.inputs.push_back(net.id(net.op("Neg", to_text("n", i), {"x"})));
   }
   net.graph.add_node(std::move(last));
   net.output("last_out");
@@ -109,16 +109,17 @@ Graph split(int count) {
   Net net;
   net.input("x", {1, count});
   std::vector<ValueId> parts;
-  for (int i = 0; i < count; ++i) parts.push_back(net.graph.add_value(concat("part", i)));
+  for (int i = 0; i < count; ++i) parts.push_back(net.graph.add_value(to_text("part", i)));
   net.constant("c", Tensor(DType::kFloat32, Shape{1, count}));
   const Node::AttributeMap attributes = {{"axis", std::int64_t{1}}};
   net.graph.add_node({"split", "Split", "", {net.id("x")}, parts, attributes});
   std::vector<ValueId> constants;
-  for (int i = 0; i < count; ++i) constants.push_back(net.graph.add_value(concat("folded", i)));
+  for (int i = 0; i < count; ++i) constants.push_back(net.graph.add_value(to_text("folded", i)));
   net.graph.add_node({"fold", "Split", "", {net.id("c")}, constants, attributes});
   for (int i = 0; i < count; ++i) {
-    const std::string sum = net.op("Add", concat("n", i), {concat("part", i), concat("folded", i)});
-    net.output(net.op("Identity", concat("y", i), {sum}));
+    const std::string sum =
+        net.op("Add", to_text("n", i), {to_text("part", i), to_text("folded", i)});
+    net.output(net.op("Identity", to_text("y", i), {sum}));
   }
   return net.graph;
 }
@@ -130,9 +131,9 @@ Graph initializers(int count) {
   Node sum{"sum", "Sum", "", {}, {net.graph.add_value("sum_out")}, {}};
   Node all{"all", "Concat", "", {}, {net.graph.add_value("all_out")}, {{"axis", std::int64_t{0}}}};
   for (int i = 0; i < count; ++i) {
-    net.constant(concat("c", i), Tensor::of<float>({1}, {0.5F}));
-    sum.inputs.push_back(net.id(concat("c", i)));
-    all.inputs.push_back(net.id(net.op("Neg", concat("n", i), {concat("c", i)})));
+    net.constant(to_text("c", i), Tensor::of<float>({1}, {0.5F}));
+    sum.inputs.push_back(net.id(to_text("c", i)));
+    all.inputs.push_back(net.id(net.op("Neg", to_text("n", i), {to_text("c", i)})));
   }
   sum.inputs.push_back(net.id("x"));
   net.graph.add_node(std::move(sum));
@@ -156,7 +157,7 @@ Graph moved(int count) {
   net.constant("z", Tensor::scalar<std::uint8_t>(10));
   std::string last = net.op("QuantizeLinear", "q", {"x", "s", "z"});
   last = net.op("DequantizeLinear", "d", {last, "s", "z"});
-  for (int i = 0; i < count; ++i) last = net.op("Transpose", concat("n", i), {last});
+  for (int i = 0; i < count; ++i) last = net.op("Transpose", to_text("n", i), {last});
   net.output(last);
   return net.graph;
 }
@@ -166,7 +167,7 @@ Graph tail(int count) {
   Net net = with_input();
   Node last{"last", "Unknown", "elsewhere", {}, {net.graph.add_value("last_out")}, {}};
   for (int i = 0; i < count; ++i) {
-    last.inputs.push_back(net.id(net.op("Relu", concat("n", i), {"x"})));
+    last.inputs.push_back(net.id(net.op("Relu", to_text("n", i), {"x"})));
   }
   net.graph.add_node(std::move(last));
   net.output("last_out");
@@ -212,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Quantize, EndsSoonForVeryManyNodes) {
   Net net = with_input();
   std::string last = "x";
-  for (int i = 0; i < kMany; ++i) last = net.op("Relu", concat("n", i), {last});
+  for (int i = 0; i < kMany; ++i) last = net.op("Relu", to_text("n", i), {last});
   net.constant("w", Tensor(DType::kFloat32, Shape{8, 8}));
   net.output(net.op("MatMul", "end", {last, "w"}));  // without a product nothing is quantized
   const Graph& graph = net.graph;
@@ -233,7 +234,7 @@ TEST(NamedSteps, EndsSoonForVeryManySteps) {
   Net net = with_input();
   ValueId last = net.id("x");
   for (int i = 0; i < kMany; ++i) {
-    const ValueId next = net.graph.add_value(concat("t", i));
+    const ValueId next = net.graph.add_value(to_text("t", i));
     net.graph.add_node({"", "Relu", "", {last}, {next}, {}});
     last = next;
   }
@@ -243,7 +244,7 @@ TEST(NamedSteps, EndsSoonForVeryManySteps) {
   EXPECT_EQ(std::ssize(steps), kMany);
   std::vector<StepInfo> named;
   EXPECT_LT(seconds_of([&] { named = named_steps(steps, executor.graph()); }), kMaxSeconds);
-  EXPECT_EQ(named.back().node, concat("t", kMany - 1));
+  EXPECT_EQ(named.back().node, to_text("t", kMany - 1));
 }
 
 // If a value of a subgraph has the name of a value of the outer graph, it gets another name in a
@@ -265,18 +266,18 @@ TEST(SaveOnnx, EndsSoonForVeryManyClashesOfNames) {
     last = next;
   };
   for (int i = 0; i < kClashes; ++i) {
-    add(i == 0 ? "v" : concat("v_", i), {"", "Relu", "", {last}, {}, {}});
+    add(i == 0 ? "v" : to_text("v_", i), {"", "Relu", "", {last}, {}, {}});
   }
   const ValueId condition = net.graph.add_value("c");
   net.graph.declare(condition, DType::kBool, std::vector<Dim>());
   net.graph.add_input(condition);
   for (int i = 0; i < kClashes; ++i) {
-    add(concat("if", i), {"",
-                          "If",
-                          "",
-                          {condition, last, last},
-                          {},
-                          {{"then_branch", branch}, {"else_branch", branch}}});
+    add(to_text("if", i), {"",
+                           "If",
+                           "",
+                           {condition, last, last},
+                           {},
+                           {{"then_branch", branch}, {"else_branch", branch}}});
   }
   net.graph.add_output(last);
   EXPECT_LT(seconds_of([&] {
@@ -290,8 +291,8 @@ TEST(AddAliases, EndsSoonForVeryManyNames) {
   Graph prepared;
   CalibrationTable table;
   for (int i = 0; i < kMany; ++i) {
-    prepared.info.aliases[concat("gone", i)] = concat("t", i % 7 == 0 ? -1 : i);
-    table.activations.emplace_back().tensor = concat("t", i);
+    prepared.info.aliases[to_text("gone", i)] = to_text("t", i % 7 == 0 ? -1 : i);
+    table.activations.emplace_back().tensor = to_text("t", i);
   }
   EXPECT_LT(seconds_of([&] { add_aliases(prepared, table); }), kMaxSeconds);
   EXPECT_EQ(std::ssize(table.aliases), kMany - (kMany + 6) / 7);

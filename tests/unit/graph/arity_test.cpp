@@ -43,8 +43,8 @@ TEST(Arity, IsThatOfTheSchemasOfOnnx) {
   EXPECT_GT(declared.size(), 350U);
   for (const DeclaredOperator& op : declared) {
     const Arity* arity = find_arity(op.op_type, op.since);
-    const std::string wanted = concat(op.op_type, ": .arity = {{", op.since, ", \"", op.inputs,
-                                      "\", \"", op.outputs, "\"}}");
+    const std::string wanted = to_text(op.op_type, ": .arity = {{", op.since, ", \"", op.inputs,
+                                       "\", \"", op.outputs, "\"}}");
     ASSERT_NE(arity, nullptr) << wanted;
     EXPECT_EQ(arity->inputs, op.inputs) << wanted;
     EXPECT_EQ(arity->outputs, op.outputs) << wanted;

@@ -19,13 +19,14 @@ using ::testing::ElementsAre;
 class CapturesOfOpset : public ::testing::TestWithParam<int> {
  protected:
   static std::string text_of(const std::string& graph) {
-    return concat("<ir_version: 8, opset_import: [\"\": ", GetParam(), ", \"local\": 1]>\n", graph);
+    return to_text("<ir_version: 8, opset_import: [\"\": ", GetParam(), ", \"local\": 1]>\n",
+                   graph);
   }
 };
 
 TEST_P(CapturesOfOpset, AreTakenByAnIf) {
   const auto text = [](const std::string& inputs, const std::string& condition) {
-    return text_of(concat("main (float[2] x", inputs, ") => (float[2] y) {", condition, R"(
+    return text_of(to_text("main (float[2] x", inputs, ") => (float[2] y) {", condition, R"(
       z = Abs (x)
       y = If (c) <
         then_branch = then () => (float[2] t) { t = Add (x, z) },
@@ -45,7 +46,7 @@ TEST_P(CapturesOfOpset, AreTakenByAnIf) {
 
 TEST_P(CapturesOfOpset, AreTakenByALoop) {
   const auto text = [](const std::string& inputs, const std::string& trips) {
-    return text_of(concat("main (float[2] x", inputs, ") => (float[2] y) {", trips, R"(
+    return text_of(to_text("main (float[2] x", inputs, ") => (float[2] y) {", trips, R"(
       z = Abs (x)
       y = Loop (m, , x) <
         body = body (int64 i, bool ci, float[2] s) => (bool co, float[2] so) {
@@ -76,12 +77,12 @@ TEST_P(CapturesOfOpset, AreTakenByAScan) {
 }
 
 TEST_P(CapturesOfOpset, AreTakenWithinAFunction) {
-  const std::string opset = concat(GetParam());
-  const std::string text = text_of(concat(R"(main (float[2] x, bool c) => (float[2] y) {
+  const std::string opset = to_text(GetParam());
+  const std::string text = text_of(to_text(R"(main (float[2] x, bool c) => (float[2] y) {
       y = local.Choose (x, c)
     }
     <domain: "local", opset_import: ["" : )",
-                                          opset, R"(]>
+                                           opset, R"(]>
     Choose (v, d) => (w) {
       z = Abs (v)
       w = If (d) <

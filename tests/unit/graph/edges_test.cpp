@@ -33,7 +33,7 @@ class EditedGraphs {
  public:
   explicit EditedGraphs(unsigned seed) : random_(seed) {
     for (int i = 0; i < 12; ++i) {
-      const ValueId id = graph.add_value(concat("v", i));
+      const ValueId id = graph.add_value(to_text("v", i));
       graph.add_input(id);
       values_.push_back(id);
     }
@@ -138,7 +138,7 @@ class EditedGraphs {
 
 TEST(Graph, KnowsReadersAndOrderAfterRandomEdits) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    SCOPED_TRACE(concat("seed ", seed));
+    SCOPED_TRACE(to_text("seed ", seed));
     EditedGraphs graphs(seed);
     for (int i = 0; i < 600; ++i) {
       graphs.edit();
@@ -154,7 +154,7 @@ TEST(Graph, KnowsTheOutputsThatANodeLoses) {
   const ValueId x = graph.add_value("x");
   graph.add_input(x);
   std::vector<ValueId> parts;
-  for (int i = 0; i < 100; ++i) parts.push_back(graph.add_value(concat("part", i)));
+  for (int i = 0; i < 100; ++i) parts.push_back(graph.add_value(to_text("part", i)));
   const NodeId split = graph.add_node({"split", "Split", "", {x}, parts, {}});
   for (const int i : {3, 99, 0, 50}) {
     const auto index = static_cast<std::size_t>(i);
@@ -169,7 +169,7 @@ TEST(Graph, KnowsTheOutputsThatANodeLoses) {
 TEST(Graph, ReplacesAnOutputInItsPlace) {
   Graph graph;
   std::vector<ValueId> values;
-  for (int i = 0; i < 4; ++i) values.push_back(graph.add_value(concat("v", i)));
+  for (int i = 0; i < 4; ++i) values.push_back(graph.add_value(to_text("v", i)));
   for (int i = 0; i < 3; ++i) graph.add_output(values[static_cast<std::size_t>(i)]);
   graph.replace_output(values[1], values[3]);
   EXPECT_EQ(graph.outputs(), (std::vector<ValueId>{values[0], values[3], values[2]}));

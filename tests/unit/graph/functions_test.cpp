@@ -77,10 +77,10 @@ TEST(Functions, AreRefusedWhenTheyCallThemselvesOrGrowWithoutEnd) {
               HasSubstr("function 'F' calls itself"));
   std::string chain;
   for (int i = 0; i < 12; ++i) {
-    chain += concat("<domain: \"local\", opset_import: [\"local\" : 1]> F", i, " (v) => (w) {");
+    chain += to_text("<domain: \"local\", opset_import: [\"local\" : 1]> F", i, " (v) => (w) {");
     for (int k = 0; k < 4; ++k) {
-      chain += concat(k == 3 ? "w" : concat("t", k), " = local.F", i + 1, " (",
-                      k == 0 ? "v" : concat("t", k - 1), ")\n");
+      chain += to_text(k == 3 ? "w" : to_text("t", k), " = local.F", i + 1, " (",
+                       k == 0 ? "v" : to_text("t", k - 1), ")\n");
     }
     chain += "}\n";
   }
@@ -93,8 +93,8 @@ TEST(Functions, AreRefusedWhenTheyCallThemselvesOrGrowWithoutEnd) {
 TEST(Functions, AreRefusedWhenTheirOpsetHasAnotherMeaning) {
   const auto with_opset = [](int opset, const std::string& op) {
     return with_function("main (float[2, 2] x) => (float[2, 2] y) { y = local.F (x) }",
-                         concat("<domain: \"local\", opset_import: [\"\" : ", opset,
-                                "]> F (v) => (w) { w = ", op, " (v) }"));
+                         to_text("<domain: \"local\", opset_import: [\"\" : ", opset,
+                                 "]> F (v) => (w) { w = ", op, " (v) }"));
   };
   EXPECT_EQ(refusal_of(with_opset(15, "Softmax")), "");
   EXPECT_THAT(refusal_of(with_opset(11, "Softmax")),

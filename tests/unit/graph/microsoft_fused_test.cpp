@@ -135,7 +135,7 @@ TEST(Microsoft, UnpacksWeightsInBlocks) {
   const Tensor x = random_tensor({2, kRows});
   for (const std::size_t bits : {2U, 4U, 8U}) {
     for (const bool packed_zeros : {false, true}) {
-      SCOPED_TRACE(concat(bits, " bits"));
+      SCOPED_TRACE(to_text(bits, " bits"));
       const std::size_t bytes = 2 * bits;  // of a block
       const std::size_t zero_bytes = (3 * bits + 7) / 8;
       const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };

@@ -36,7 +36,7 @@ TEST(ModelFormats, AreToldApart) {
     EXPECT_TRUE(names.insert(format.name).second) << format.name;
     EXPECT_TRUE(endings.insert(format.ending).second) << format.name;
     EXPECT_TRUE(format.ending.starts_with('.')) << format.name;
-    EXPECT_TRUE(is_model(concat("dir/net", format.ending))) << format.name;
+    EXPECT_TRUE(is_model(to_text("dir/net", format.ending))) << format.name;
     if (format.save == nullptr) continue;
     const ModelFiles files = format.save(one_product(), "net.data", DataPlace::kSecondFile);
     for (const ModelFormat& other : model_formats()) {
@@ -51,12 +51,12 @@ TEST(ModelFormats, AreToldApart) {
 }
 
 TEST(ModelFormats, ReadWhatTheyWrite) {
-  const fs::path folder = fs::temp_directory_path() / concat("qtool_model_formats.", ::getpid());
+  const fs::path folder = fs::temp_directory_path() / to_text("qtool_model_formats.", ::getpid());
   fs::create_directories(folder);
   const Graph graph = one_product();
   for (const ModelFormat& format : model_formats()) {
     if (format.save == nullptr) continue;
-    const fs::path path = folder / concat("net", format.ending);
+    const fs::path path = folder / to_text("net", format.ending);
     const fs::path data = data_file_of(path);
     const ModelFiles files =
         format_to_save(path).save(graph, data.filename().string(), DataPlace::kSecondFile);

@@ -236,7 +236,7 @@ TEST(HostileOnnx, MayNotNestWithoutEnd) {
 TEST(HostileOnnx, MayHaveManyReadersOfOneConstant) {
   onnx::ModelProto model = small_model();
   for (int i = 0; i < 20000; ++i) {
-    *model.mutable_graph()->add_node() = node_proto("Add", {"x", "w"}, {concat("v", i)});
+    *model.mutable_graph()->add_node() = node_proto("Add", {"x", "w"}, {to_text("v", i)});
   }
   EXPECT_TRUE(survives(model.SerializeAsString()));
 }

@@ -318,7 +318,7 @@ TEST(LoadOnnx, NamesEveryOperatorThatIsNotSupportedWithItsCount) {
   const std::string message = load_refusal(ErrorCode::kUnsupported, [](ModelProto& m) {
     onnx::GraphProto& graph = *m.mutable_graph();
     const auto node = [&](const std::string& op, const std::string& domain) {
-      *graph.add_node() = node_proto(op, {"y"}, {concat(op, graph.node_size())});
+      *graph.add_node() = node_proto(op, {"y"}, {to_text(op, graph.node_size())});
       graph.mutable_node(graph.node_size() - 1)->set_domain(domain);
     };
     node("SequenceMap", "");

@@ -79,7 +79,7 @@ TEST(SaveOnnx, RefusesMoreThanTwoGigabytesBeforeCopyingThem) {
   // One tensor of 64 MiB after 33 constants.
   const auto big = std::make_shared<const Tensor>(DType::kUInt8, Shape{1 << 26});
   Node node{"cat", "Concat", "", {}, {}, {{"axis", std::int64_t{0}}}};
-  for (int i = 0; i < 33; ++i) node.inputs.push_back(graph.add_constant(concat("w", i), big));
+  for (int i = 0; i < 33; ++i) node.inputs.push_back(graph.add_constant(to_text("w", i), big));
   node.outputs.push_back(graph.add_value("y"));
   const ValueId y = node.outputs[0];
   graph.add_node(std::move(node));

@@ -44,7 +44,7 @@ struct Builder {
   NodeId node(const std::string& op, const std::vector<std::string>& inputs,
               const std::vector<std::string>& outputs,
               std::map<std::string, Attribute, std::less<>> attributes = {}) {
-    Node n{concat(op, "_node"), op, "", {}, {}, std::move(attributes)};
+    Node n{to_text(op, "_node"), op, "", {}, {}, std::move(attributes)};
     for (const std::string& name : inputs) n.inputs.push_back(value(name));
     for (const std::string& name : outputs) n.outputs.push_back(value(name));
     return graph.add_node(std::move(n));
@@ -338,7 +338,7 @@ TEST(FoldConstants, KeepsNodesWhoseResultsAreLarger) {
   b.graph.add_constant("c", Tensor::scalar(1.0F));
   std::string last = "c";
   for (int i = 0; i < 8; ++i) {
-    const std::string next = concat("v", i);
+    const std::string next = to_text("v", i);
     b.node("Twice", {last}, {next});
     last = next;
   }
@@ -360,8 +360,8 @@ TEST(FoldConstants, DoesNotStoreOneConstantInManyForms) {
   Builder b;
   b.graph.add_constant("c", Tensor(DType::kFloat32, Shape{1000}));
   for (int i = 0; i < 3; ++i) {
-    b.node("Inc", {"c"}, {concat("v", i)});
-    b.output(concat("v", i));
+    b.node("Inc", {"c"}, {to_text("v", i)});
+    b.output(to_text("v", i));
   }
   fold_constants(b.graph, evaluate_inc);
   EXPECT_EQ(b.graph.nodes().size(), 3U);

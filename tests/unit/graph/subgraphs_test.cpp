@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 // -- If --
 
 std::string branching(const std::string& condition, const std::string& inputs = "") {
-  return concat(kHead, "main (float[3] x", inputs, ") => (float[3] y) {\n", condition, R"(
+  return to_text(kHead, "main (float[3] x", inputs, ") => (float[3] y) {\n", condition, R"(
     twice = Add (x, x)
     y = If (c) <
       then_branch = then () => (float[3] t) { t = Add (twice, x) },
@@ -54,7 +54,7 @@ TEST(If, RunsTheBranchThatTheDataChooses) {
 }
 
 TEST(If, ChoosesByTheShapeThatARunHas) {
-  const std::string text = concat(kHead, R"(main (float[N] x) => (float[M] y) {
+  const std::string text = to_text(kHead, R"(main (float[N] x) => (float[M] y) {
     s = Shape (x)
     two = Constant <value = int64[1] {2}> ()
     less = Less (s, two)
@@ -72,7 +72,7 @@ TEST(If, ChoosesByTheShapeThatARunHas) {
 }
 
 TEST(If, MayHandOutWhatItCaptures) {
-  const std::string text = concat(kHead, R"(main (float[2] x, bool c) => (float[2] y) {
+  const std::string text = to_text(kHead, R"(main (float[2] x, bool c) => (float[2] y) {
     z = Abs (x)
     y = If (c) <
       then_branch = then () => (float[2] x) {},
@@ -86,7 +86,7 @@ TEST(If, MayHandOutWhatItCaptures) {
 }
 
 TEST(If, MayLieInAnIfThatCapturesThroughIt) {
-  const std::string text = concat(kHead, R"(main (float[2] x, bool c, bool d) => (float[2] y) {
+  const std::string text = to_text(kHead, R"(main (float[2] x, bool c, bool d) => (float[2] y) {
     z = Abs (x)
     y = If (c) <
       then_branch = then () => (float[2] t) {
@@ -108,7 +108,7 @@ TEST(If, MayLieInAnIfThatCapturesThroughIt) {
 }
 
 TEST(If, IsRefusedWhenItsBranchesDiffer) {
-  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[2] x, bool c) => (float[M] y) {
+  EXPECT_THAT(refusal_of(to_text(kHead, R"(main (float[2] x, bool c) => (float[M] y) {
     y = If (c) <
       then_branch = then () => (float[2] t) { t = Abs (x) },
       else_branch = other () => (float[4] e) { e = Concat <axis = 0> (x, x) }
@@ -116,10 +116,10 @@ TEST(If, IsRefusedWhenItsBranchesDiffer) {
   })")),
               HasSubstr("the data decides which branch runs, and output 0 is float32[4] of one and "
                         "float32[2] of the other"));
-  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[2] x, bool c) => (float[2] y) {
+  EXPECT_THAT(refusal_of(to_text(kHead, R"(main (float[2] x, bool c) => (float[2] y) {
     y = If (c) < then_branch = then () => (float[2] t) { t = Abs (x) } > })")),
               HasSubstr("else_branch"));
-  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[2] x) => (float[2] y) {
+  EXPECT_THAT(refusal_of(to_text(kHead, R"(main (float[2] x) => (float[2] y) {
     y = If (x) <
       then_branch = then () => (float[2] t) { t = Abs (x) },
       else_branch = other () => (float[2] e) { e = Neg (x) }
@@ -131,13 +131,13 @@ TEST(If, IsRefusedWhenItsBranchesDiffer) {
 
 std::string loop(const std::string& before, const std::string& body_end,
                  const std::string& inputs = "") {
-  return concat(kHead, "main (float[2] x", inputs, ") => (float[2] y) {\n", before, R"(
+  return to_text(kHead, "main (float[2] x", inputs, ") => (float[2] y) {\n", before, R"(
     y = Loop (m, c, x) <
       body = body (int64 i, bool ci, float[2] s) => (bool co, float[2] so) {
         f = Cast <to = 1> (i)
         so = Add (s, f)
         )",
-                body_end, R"(
+                 body_end, R"(
       }
     >
   })");
@@ -184,7 +184,7 @@ TEST(Loop, MayRunNoTimes) {
 TEST(Loop, RunsNoTimesWhenTheNumberIsNegative) {
   for (const char* trips : {"-1", "-3000000000000000000", "-9223372036854775808"}) {
     const std::string text = loop(
-        concat("m = Constant <value = int64 {", trips, "}> () c = Constant <value = bool {1}> ()"),
+        to_text("m = Constant <value = int64 {", trips, "}> () c = Constant <value = bool {1}> ()"),
         "co = Identity (ci)");
     EXPECT_THAT(ops_of(prepare(load_text(text))), testing::Not(testing::Contains("Loop"))) << trips;
     EXPECT_THAT(run_all_ways(text, list(floats({10, 20}))), ElementsAre(10, 20)) << trips;
@@ -197,7 +197,8 @@ TEST(Loop, RunsNoTimesWhenTheNumberIsNegative) {
 
 TEST(Loop, HandsOutStatesAsEachOther) {
   // Fibonacci: (a, b) -> (b, a + b).
-  const std::string text = concat(kHead, R"(main (float[1] a, float[1] b, int64 m) => (float[1] y) {
+  const std::string text =
+      to_text(kHead, R"(main (float[1] a, float[1] b, int64 m) => (float[1] y) {
     y, z = Loop (m, , a, b) <
       body = body (int64 i, bool ci, float[1] p, float[1] q) => (bool co, float[1] q, float[1] r) {
         r = Add (p, q)
@@ -211,9 +212,9 @@ TEST(Loop, HandsOutStatesAsEachOther) {
 
 TEST(Loop, StacksTheSlicesOfAllIterations) {
   for (const int trips : {3, 3000}) {  // unrolled, and not unrolled
-    const std::string text = concat(kHead, R"(main (float[2] x) => (float[T, 2] all) {
+    const std::string text = to_text(kHead, R"(main (float[2] x) => (float[T, 2] all) {
       m = Constant <value = int64 {)",
-                                    trips, R"(}> ()
+                                     trips, R"(}> ()
       last, all = Loop (m, , x) <
         body = body (int64 i, bool ci, float[2] s) => (bool co, float[2] so, float[2] slice) {
           one = Constant <value = float {1}> ()
@@ -248,12 +249,12 @@ TEST(Loop, MayLieInAFunctionAndGrowItsState) {
 }
 
 TEST(Loop, IsRefusedWhenItsShapesDependOnData) {
-  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[2] x, int64 m) => (float[T, 2] all) {
+  EXPECT_THAT(refusal_of(to_text(kHead, R"(main (float[2] x, int64 m) => (float[T, 2] all) {
     last, all = Loop (m, , x) <
       body = body (int64 i, bool ci, float[2] s) => (bool co, float[2] so, float[2] slice) {
         so = Abs (s) slice = Neg (s) co = Identity (ci) } > })")),
               HasSubstr("the data decides how often it runs, and so the length of output 1"));
-  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[1] x, int64 m) => (float[T] y) {
+  EXPECT_THAT(refusal_of(to_text(kHead, R"(main (float[1] x, int64 m) => (float[T] y) {
     y = Loop (m, , x) <
       body = body (int64 i, bool ci, float[N] s) => (bool co, float[K] so) {
         so = Concat <axis = 0> (s, s) co = Identity (ci) } > })")),
@@ -282,9 +283,9 @@ TEST(Loop, IsRefusedWhenItNeverEnds) {
 
 TEST(Loop, IsRefusedWhenItsBodyDoesNotFit) {
   const auto body = [](const std::string& text) {
-    return refusal_of(concat(kHead,
-                             "main (float[2] x, int64 m) => (float[2] y) { y = Loop (m, , x) <",
-                             " body = ", text, " > }"));
+    return refusal_of(to_text(kHead,
+                              "main (float[2] x, int64 m) => (float[2] y) { y = Loop (m, , x) <",
+                              " body = ", text, " > }"));
   };
   EXPECT_THAT(body("b (int64 i, bool ci) => (bool co) { co = Identity (ci) }"),
               HasSubstr("inputs of the body: found 2, expected 3"));
@@ -301,7 +302,7 @@ TEST(Loop, IsRefusedWhenItsBodyDoesNotFit) {
 // -- Scan --
 
 TEST(Scan, WalksAlongAxesInBothDirections) {
-  const std::string text = concat(kHead, R"(main (float[2] s, float[2, 3] x) => (float[2, 3] all) {
+  const std::string text = to_text(kHead, R"(main (float[2] s, float[2, 3] x) => (float[2, 3] all) {
     last, all = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1],
                       scan_input_directions = [1], scan_output_directions = [1],
       body = body (float[2] a, float[2] e) => (float[2] b, float[2] o) {
@@ -320,7 +321,7 @@ TEST(Scan, WalksAlongAxesInBothDirections) {
 // The copy of the graph with known shapes, which gives the lengths, then has values that the graph
 // lacks.
 TEST(Scan, FollowsALoopThatOnlyAPlanUnrolls) {
-  const std::string text = concat(kHead, R"(main (float[2] s, float[3, 2] x) => (float[2] y) {
+  const std::string text = to_text(kHead, R"(main (float[2] s, float[3, 2] x) => (float[2] y) {
     many = Constant <value = int64 {4001}> ()
     whole = Cast <to = 7> (s)
     sum = Loop (many, , whole) <
@@ -347,12 +348,12 @@ TEST(Subgraphs, AreRefusedInTimeWhenTheyLieDeepInEachOther) {
   for (int depth = 0; depth < 14; ++depth) {
     const std::string d = to_text(static_cast<std::int64_t>(depth));
     inner =
-        concat("m", d, " = Constant <value = int64 {2}> () so = Loop (m", d, ", , s) < body = b", d,
-               " (int64 i", d, ", bool ci", d, ", float[2] s) => (bool co", d,
-               ", float[2] so) { co", d, " = Identity (ci", d, ") ", inner, " } >");
+        to_text("m", d, " = Constant <value = int64 {2}> () so = Loop (m", d, ", , s) < body = b",
+                d, " (int64 i", d, ", bool ci", d, ", float[2] s) => (bool co", d,
+                ", float[2] so) { co", d, " = Identity (ci", d, ") ", inner, " } >");
   }
   const std::string message =
-      refusal_of(concat(kHead, "main (float[2] s) => (float[2] so) { ", inner, " }"));
+      refusal_of(to_text(kHead, "main (float[2] s) => (float[2] so) { ", inner, " }"));
   EXPECT_THAT(message, testing::AnyOf(IsEmpty(), HasSubstr("too deep")));
 }
 
@@ -362,21 +363,21 @@ std::string tree_of_loops(int levels) {
   for (std::int64_t level = 1; level < levels; ++level) {
     const std::string below = to_text(level - 1);
     const auto within = [&](const std::string& from, const std::string& to) {
-      return concat(to, " = Loop (n, , ", from, ") < body = b", below, " (int64 i", below,
-                    ", bool go", below, ", float[1] s", below, ") => (bool more", below,
-                    ", float[1] t", below, ") { stop", below, " = Not (go", below, ") ", inner,
-                    " } >\n");
+      return to_text(to, " = Loop (n, , ", from, ") < body = b", below, " (int64 i", below,
+                     ", bool go", below, ", float[1] s", below, ") => (bool more", below,
+                     ", float[1] t", below, ") { stop", below, " = Not (go", below, ") ", inner,
+                     " } >\n");
     };
     const std::string own = to_text(level);
-    inner = concat(within("s" + own, "u" + own), within("u" + own, "v" + own),
-                   within("v" + own, "t" + own), "more", own, " = Not (stop", own, ")");
+    inner = to_text(within("s" + own, "u" + own), within("u" + own, "v" + own),
+                    within("v" + own, "t" + own), "more", own, " = Not (stop", own, ")");
   }
   return inner;
 }
 
 // The work of unrolling is bounded for all bodies together, and not for each body anew.
 TEST(Subgraphs, ArePreparedInTimeHoweverManyHoldLoops) {
-  const Graph graph = load_text(concat(
+  const Graph graph = load_text(to_text(
       kHead, "main (float[1] s5) => (float[1] t5) { go5 = Constant <value = bool {1}> () ",
       "stop5 = Not (go5) n = Constant <value = int64 {100000}> ()\n", tree_of_loops(6), " }"));
   std::int64_t steps = 0;
@@ -395,16 +396,16 @@ TEST(Subgraphs, ArePreparedInTimeHoweverManyHoldLoops) {
 TEST(Subgraphs, AreRefusedBeyondSixteenLevels) {
   std::string inner = "t = Abs (x)";
   for (int depth = 0; depth < 17; ++depth) {
-    inner = concat("t = If (c) < then_branch = a", depth, " () => (float[2] t) { ", inner,
-                   " }, else_branch = b", depth, " () => (float[2] t) { t = Neg (x) } >");
+    inner = to_text("t = If (c) < then_branch = a", depth, " () => (float[2] t) { ", inner,
+                    " }, else_branch = b", depth, " () => (float[2] t) { t = Neg (x) } >");
   }
   EXPECT_THAT(
-      refusal_of(concat(kHead, "main (float[2] x, bool c) => (float[2] t) { ", inner, " }")),
+      refusal_of(to_text(kHead, "main (float[2] x, bool c) => (float[2] t) { ", inner, " }")),
       HasSubstr("subgraphs lie more than 16 deep in each other"));
 }
 
 TEST(Subgraphs, AreSearchedForUnknownOperators) {
-  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[2] x, bool c) => (float[2] y) {
+  EXPECT_THAT(refusal_of(to_text(kHead, R"(main (float[2] x, bool c) => (float[2] y) {
     y = If (c) <
       then_branch = then () => (float[2] t) { t = local.Odd (x) },
       else_branch = other () => (float[2] e) { e = local.Odd (x) }

@@ -38,7 +38,7 @@ constexpr const char* kNetwork = R"(
 )";
 
 std::string detector_text(const std::string& outputs, const std::string& end) {
-  return concat(kTailHead, outputs, kNetwork, end, "}");
+  return to_text(kTailHead, outputs, kNetwork, end, "}");
 }
 
 const std::string kSelection = R"(
@@ -89,14 +89,14 @@ TEST(Tail, MayBeAnOperatorOfAnotherRuntime) {
 TEST(Tail, MayBeALoopThatTheDataCounts) {
   const auto selects = [](const std::string& times, const std::string& body) {
     const Executor executor(
-        prepare(load_text(detector_text("(float[N, 4] slices)", concat(times, R"(
+        prepare(load_text(detector_text("(float[N, 4] slices)", to_text(times, R"(
   zero = Constant <value = int64[4] {0, 0, 0, 0}> ()
   sum, slices = Loop (times, , zero) <
     body = body (int64 i, bool ci, int64[4] s) => (bool co, int64[4] so, float[4] row) {
       co = Identity (ci)
       so = Identity (s)
       )",
-                                                                       body, R"(
+                                                                        body, R"(
     }
   >
 )")))));

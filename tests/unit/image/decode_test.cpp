@@ -174,8 +174,9 @@ TEST(DecodeImage, RefusesPngWithAWrongChecksum) {
 TEST(DecodeImage, RefusesHuffmanTablesBeyondTheDecodersRoom) {
   std::string jpeg = golden("decode_gray.jpg");
   const std::size_t table = jpeg.find("\xFF\xC4");
-  const std::string overfull = concat("\xFF\xC4", big_endian(2 + 17 + 510, 2), std::string(1, '\0'),
-                                      "\xFF\xFF", std::string(14, '\0'), std::string(510, 'x'));
+  const std::string overfull =
+      to_text("\xFF\xC4", big_endian(2 + 17 + 510, 2), std::string(1, '\0'), "\xFF\xFF",
+              std::string(14, '\0'), std::string(510, 'x'));
   jpeg.insert(table, overfull);
   EXPECT_THAT(decode_refusal(jpeg), HasSubstr("corrupt Huffman table"));
 }
@@ -202,12 +203,12 @@ TEST(DecodeImage, SurvivesCoefficientsThatOverflow) {
   const std::string scan("\x7F\xFF\x00\x3F\xFF\x00\xBF", 7);
   const std::string lengths = std::string(1, '\1') + std::string(15, '\0');
   const std::string jpeg =
-      concat("\xFF\xD8\xFF\xDB", big_endian(131, 2), '\x10', std::string(128, '\xFF'),  //
-             "\xFF\xC0", big_endian(11, 2), '\x08', big_endian(8, 2), big_endian(16, 2),
-             std::string("\1\1\x11\0", 4),                                            //
-             "\xFF\xC4", big_endian(20, 2), std::string(1, '\x00'), lengths, '\x0F',  //
-             "\xFF\xC4", big_endian(20, 2), '\x10', lengths, std::string(1, '\0'),    //
-             "\xFF\xDA", big_endian(8, 2), std::string("\1\1\0\0\x3F\0", 6), scan, "\xFF\xD9");
+      to_text("\xFF\xD8\xFF\xDB", big_endian(131, 2), '\x10', std::string(128, '\xFF'),  //
+              "\xFF\xC0", big_endian(11, 2), '\x08', big_endian(8, 2), big_endian(16, 2),
+              std::string("\1\1\x11\0", 4),                                            //
+              "\xFF\xC4", big_endian(20, 2), std::string(1, '\x00'), lengths, '\x0F',  //
+              "\xFF\xC4", big_endian(20, 2), '\x10', lengths, std::string(1, '\0'),    //
+              "\xFF\xDA", big_endian(8, 2), std::string("\1\1\0\0\x3F\0", 6), scan, "\xFF\xD9");
   const Image image = decode_image(jpeg, "x");
   EXPECT_EQ(image.width, 16);
   EXPECT_EQ(image.height, 8);
@@ -223,7 +224,7 @@ TEST(DecodeImage, ReadsIndicesBeyondAShortPaletteAsBlack) {
 TEST(DecodeImage, SkipsAGapBeforeBmpPixels) {
   std::string bmp = golden("decode_rgb.bmp");
   const Image expected = decode_image(bmp, "x");
-  bmp = concat(bmp.substr(0, 54), "gap", bmp.substr(54));
+  bmp = to_text(bmp.substr(0, 54), "gap", bmp.substr(54));
   bmp[10] = static_cast<char>(bmp[10] + 3);
   EXPECT_EQ(decode_image(bmp, "x"), expected);
 }

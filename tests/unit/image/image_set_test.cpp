@@ -34,7 +34,7 @@ class ImageSetTest : public testing::Test {
     std::vector<std::string> result;
     for (const ImageEntry& entry : set.entries) {
       result.push_back(
-          concat(entry.path.lexically_relative(root_).generic_string(), "=", entry.label));
+          to_text(entry.path.lexically_relative(root_).generic_string(), "=", entry.label));
     }
     return result;
   }
@@ -49,7 +49,7 @@ class ImageSetTest : public testing::Test {
     return "accepted";
   }
 
-  const fs::path root_ = fs::path(testing::TempDir()) / concat("qtool_image_set_", ::getpid());
+  const fs::path root_ = fs::path(testing::TempDir()) / to_text("qtool_image_set_", ::getpid());
 };
 
 TEST_F(ImageSetTest, FoldersAreClassesAtAnyDepthAndInBytewiseOrder) {
@@ -86,7 +86,7 @@ TEST_F(ImageSetTest, AFolderNamedLikeANumberIsNoIndex) {
 }
 
 TEST_F(ImageSetTest, LimitSpreadsOverAllClasses) {
-  for (int i = 0; i < 40; ++i) add(concat("c", i / 10, "/", 10 + i % 10, ".jpg"));
+  for (int i = 0; i < 40; ++i) add(to_text("c", i / 10, "/", 10 + i % 10, ".jpg"));
   const ImageSet set = list_images(root_, {}, 8);
   EXPECT_THAT(names(set), ElementsAre("c0/10.jpg=0", "c0/15.jpg=0", "c1/10.jpg=1", "c1/15.jpg=1",
                                       "c2/10.jpg=2", "c2/15.jpg=2", "c3/10.jpg=3", "c3/15.jpg=3"));

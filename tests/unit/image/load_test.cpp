@@ -26,7 +26,7 @@ class LoadPreprocessed : public testing::Test {
   }
   ~LoadPreprocessed() override { fs::remove_all(root_); }
 
-  const fs::path root_ = fs::path(testing::TempDir()) / concat("qtool_image_load_", ::getpid());
+  const fs::path root_ = fs::path(testing::TempDir()) / to_text("qtool_image_load_", ::getpid());
   const ImageEntry good_{root_ / "good.ppm"};
   const ImageEntry broken_{root_ / "broken.ppm"};
   const ImageEntry missing_{root_ / "missing.ppm"};

@@ -20,7 +20,7 @@ constexpr std::int64_t kWidth = 2047;
 constexpr std::int64_t kHeight = 1025;
 
 std::string chunk(std::string_view type, std::string_view data) {
-  const std::string body = concat(type, data);
+  const std::string body = to_text(type, data);
   std::uint32_t crc = 0xFFFFFFFFU;
   for (const char c : body) {
     crc ^= static_cast<std::uint8_t>(c);
@@ -108,12 +108,12 @@ std::string black_png(const PngKind& kind, Interlace interlace, Transparency tra
   header.push_back(static_cast<char>(kind.colour));
   header += std::string(2, '\0');
   header.push_back(interlace == Interlace::kYes ? '\1' : '\0');
-  std::string file = concat("\x89PNG\r\n\x1A\n", chunk("IHDR", header));
+  std::string file = to_text("\x89PNG\r\n\x1A\n", chunk("IHDR", header));
   if (kind.colour == 3) file += chunk("PLTE", std::string(6, '\0'));
   if (transparency == Transparency::kYes) {
     file += chunk("tRNS", std::string(kind.colour == 3 ? 1 : 2 * kind.channels, '\0'));
   }
-  return concat(file, chunk("IDAT", Zeros(row_bytes(kind, interlace)).bytes()), chunk("IEND", ""));
+  return to_text(file, chunk("IDAT", Zeros(row_bytes(kind, interlace)).bytes()), chunk("IEND", ""));
 }
 
 // Besides its tables, the decoder gets the memory of the header's estimate and not a byte more.
@@ -122,9 +122,9 @@ TEST(PngBudget, HoldsForEveryKindOfImage) {
     for (const Interlace interlace : {Interlace::kNo, Interlace::kYes}) {
       for (const Transparency transparency : {Transparency::kNo, Transparency::kYes}) {
         if (transparency == Transparency::kYes && kind.colour >= 4) continue;
-        SCOPED_TRACE(concat("colour type ", kind.colour, ", ", kind.depth, " bits",
-                            interlace == Interlace::kYes ? ", interlaced" : "",
-                            transparency == Transparency::kYes ? ", tRNS" : ""));
+        SCOPED_TRACE(to_text("colour type ", kind.colour, ", ", kind.depth, " bits",
+                             interlace == Interlace::kYes ? ", interlaced" : "",
+                             transparency == Transparency::kYes ? ", tRNS" : ""));
         const std::string file = black_png(kind, interlace, transparency);
         EXPECT_LT(std::ssize(file), kWidth * kHeight / 16);
         ImageHeader header = read_png_header(file);

@@ -136,7 +136,7 @@ TEST_F(RoundOnImages, WithoutTimeLeavesLayersToGptq) {
 
 TEST_F(RoundOnImages, GoesOnFromPartialResults) {
   const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / concat("qtool_round_test.", ::getpid());
+      std::filesystem::temp_directory_path() / to_text("qtool_round_test.", ::getpid());
   const RoundedWeights whole = rounded(1, 1 << 20);
   PartialResults results(path, 1);
   RoundOnImagesOptions limits;

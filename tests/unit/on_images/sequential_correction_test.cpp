@@ -143,7 +143,7 @@ TEST_F(SequentialCorrectionTest, BringsTheMeanOfEveryLayerToThatOfFp32WhereItsAc
 // In FP32 y = x; in the other graph y = x + 0.5 where x > 0, and 3 x + 0.5 elsewhere. Half of the
 // 64 pixels of the image are positive.
 TEST_F(SequentialCorrectionTest, CountsOnlyWhatTheActivationPasses) {
-  std::string bytes = concat("P6\n", kCorrectedSide, " ", kCorrectedSide, "\n255\n");
+  std::string bytes = to_text("P6\n", kCorrectedSide, " ", kCorrectedSide, "\n255\n");
   for (std::int64_t i = 0; i < kCorrectedSide * kCorrectedSide; ++i)
     bytes.append(3, i % 2 == 0 ? '\xff' : '\0');
   const ImageFolder folder(kCorrectedSide, 0);

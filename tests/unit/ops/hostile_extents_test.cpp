@@ -25,7 +25,7 @@ constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 constexpr std::int64_t kLittle = 64 * kMiB;
 
 std::string text_of(const std::string& graph) {
-  return concat("<ir_version: 8, opset_import: [\"\": 17]>\nmain ", graph);
+  return to_text("<ir_version: 8, opset_import: [\"\": 17]>\nmain ", graph);
 }
 
 // Runs the model on zeros. Returns the number of elements of its first output.
@@ -120,17 +120,17 @@ TEST(Tables, AreRefusedBeforeTheyAreAllocated) {
   const std::int64_t extent = physical_memory() / 8;
   const auto resized = [&](const char* mode) {
     return refusal_of_graph(
-        concat("(uint8[1,1,1,2] x) => (uint8[a,b,c,d] y) { sizes = Constant <value = "
-               "int64[4] {1, 1, 1, ",
-               extent, "}> () y = Resize <mode = \"", mode, "\"> (x, , , sizes) }"));
+        to_text("(uint8[1,1,1,2] x) => (uint8[a,b,c,d] y) { sizes = Constant <value = "
+                "int64[4] {1, 1, 1, ",
+                extent, "}> () y = Resize <mode = \"", mode, "\"> (x, , , sizes) }"));
   };
   EXPECT_LT(peak_growth([&] { EXPECT_THAT(resized("nearest"), HasSubstr("needs tables of")); }),
             kLittle);
   EXPECT_LT(peak_growth([&] {
               EXPECT_THAT(
-                  refusal_of_graph(concat("(uint8[2] x) => (uint8[a] y) { pads = Constant <value "
-                                          "= int64[2] {0, ",
-                                          extent, "}> () y = Pad <mode = \"edge\"> (x, pads) }")),
+                  refusal_of_graph(to_text("(uint8[2] x) => (uint8[a] y) { pads = Constant <value "
+                                           "= int64[2] {0, ",
+                                           extent, "}> () y = Pad <mode = \"edge\"> (x, pads) }")),
                   HasSubstr("needs tables of"));
             }),
             kLittle);
@@ -139,22 +139,22 @@ TEST(Tables, AreRefusedBeforeTheyAreAllocated) {
 // A model with one If for each of `makers`, which the data decides. Both branches hold the maker,
 // which computes `t` from x. A Concat joins the results.
 std::string conditional_sum(const std::vector<std::string>& makers, const std::string& type) {
-  std::string text = concat("(", type, "[1] x, bool c) => (", type, "[1] y) {\n");
+  std::string text = to_text("(", type, "[1] x, bool c) => (", type, "[1] y) {\n");
   std::string sum;
   for (std::size_t i = 0; i < makers.size(); ++i) {
     const auto branch = [&](const char* name) {
-      return concat(name, " = ", name, i, " () => (", type, "[1] t) { ", makers[i], " }");
+      return to_text(name, " = ", name, i, " () => (", type, "[1] t) { ", makers[i], " }");
     };
     text +=
-        concat("y", i, " = If (c) <", branch("then_branch"), ", ", branch("else_branch"), ">\n");
-    sum += concat(i == 0 ? "y" : ", y", i);
+        to_text("y", i, " = If (c) <", branch("then_branch"), ", ", branch("else_branch"), ">\n");
+    sum += to_text(i == 0 ? "y" : ", y", i);
   }
-  return concat(text, "y = Concat <axis = 0> (", sum, ") }");
+  return to_text(text, "y = Concat <axis = 0> (", sum, ") }");
 }
 
 // Pads x to `elements` elements, which needs a table with an entry for each.
 std::string padding(std::int64_t elements) {
-  return concat(
+  return to_text(
       "pads = Constant <value = int64[2] {0, ", elements - 1,
       "}> () u = Pad <mode = \"edge\"> (x, pads) first = Constant <value = int64[1] {0}> ()"
       " last = Constant <value = int64[1] {1}> () t = Slice (u, first, last)");
@@ -194,15 +194,15 @@ TEST(Subgraphs, AreRefusedWithWhatLiesAroundThem) {
   // third each inside of it.
   const std::int64_t words = physical_memory() / std::int64_t{sizeof(float)};
   const auto grow = [](std::int64_t elements, const char* name) {
-    return concat("e", name, " = Constant <value = int64[1] {", elements, "}> () u", name,
-                  " = Expand (x, e", name, ") v", name, " = Neg (u", name, ")\n");
+    return to_text("e", name, " = Constant <value = int64[1] {", elements, "}> () u", name,
+                   " = Expand (x, e", name, ") v", name, " = Neg (u", name, ")\n");
   };
   const auto around = [&](std::int64_t elements) {
-    const std::string inner = concat("{ ", grow(words / 3, "b"), " t = ReduceMax (vb) }");
-    return concat("(float[1] x, bool c) => (float[a] y) {\n", grow(elements, "a"),
-                  "m = If (c) <then_branch = one () => (float[1] t) ", inner,
-                  ", else_branch = two () => (float[1] t) ", inner,
-                  ">\n w = ReduceMax (va) y = Add (m, w) }");
+    const std::string inner = to_text("{ ", grow(words / 3, "b"), " t = ReduceMax (vb) }");
+    return to_text("(float[1] x, bool c) => (float[a] y) {\n", grow(elements, "a"),
+                   "m = If (c) <then_branch = one () => (float[1] t) ", inner,
+                   ", else_branch = two () => (float[1] t) ", inner,
+                   ">\n w = ReduceMax (va) y = Add (m, w) }");
   };
   EXPECT_NO_THROW(static_cast<void>(Executor(prepare(load_text(text_of(around(1))))).compile({})));
   const Graph both = prepare(load_text(text_of(around(words / 2))));
@@ -217,7 +217,7 @@ TEST(Subgraphs, AreRefusedWithWhatLiesAroundThem) {
 TEST(Range, IsNotMadeBeforeItsMemoryIsCompared) {
   constexpr std::int64_t kMost = std::int64_t{1} << 32;  // elements that a range may have
   if (physical_memory() >= 8 * kMost) GTEST_SKIP() << "the longest range fits this machine";
-  const std::string text = concat(
+  const std::string text = to_text(
       "(float[1] x) => (int64[a] y) { from = Constant <value = int64 {0}> () to = Constant "
       "<value = int64 {",
       kMost, "}> () by = Constant <value = int64 {1}> () y = Range (from, to, by) }");
@@ -292,7 +292,7 @@ TEST(Unique, OfSlicesWithoutElementsCostsNothing) {
 
 TEST(Unique, OfSlicesWithoutElementsKeepsTheFirst) {
   for (const std::int64_t sorted : {0, 1}) {
-    const auto plan = Executor(prepare(load_text(text_of(concat(
+    const auto plan = Executor(prepare(load_text(text_of(to_text(
                                    R"((float[1] x) => (float[a,b] u, int64[c] f, int64[d] i,
                                                        int64[e] n) {
         c = Constant <value = float[0,3] {}> ()
@@ -329,9 +329,9 @@ TEST(Col2Im, RefusesBlocksThatReachTooFar) {
 std::string doubling(int times) {
   std::string text = "(float[1] x) => (float[a] y) { c0 = Constant <value = float[1] {1.0}> ()\n";
   for (std::int64_t i = 1; i <= times; ++i) {
-    text += concat("c", i, " = Concat <axis = 0> (c", i - 1, ", c", i - 1, ")\n");
+    text += to_text("c", i, " = Concat <axis = 0> (c", i - 1, ", c", i - 1, ")\n");
   }
-  return concat(text, "r = ReduceSum (c", times, ") y = Add (x, r) }");
+  return to_text(text, "r = ReduceSum (c", times, ") y = Add (x, r) }");
 }
 
 TEST(Folding, IsBoundedInSum) {
@@ -360,17 +360,17 @@ TEST(Folding, RefusesWhatDoesNotFitTheMachine) {
 TEST(Folding, IsBoundedInSumOverAllSubgraphs) {
   std::string text = "(float[1] x, bool c) => (float[a] y) {\n";
   for (std::int64_t i = 0; i < 12; ++i) {
-    text += concat("y", i, " = If (c) <\n");
+    text += to_text("y", i, " = If (c) <\n");
     for (const char* branch : {"then_branch", "else_branch"}) {
-      text += concat(branch, " = ", branch, i, " () => (float[1] t) {\n",
-                     "s = Constant <value = int64[1] {8000000}> ()\n",
-                     "f = ConstantOfShape (s) r = ReduceSum (f) t = Add (x, r) }",
-                     branch[0] == 't' ? ",\n" : "\n");
+      text += to_text(branch, " = ", branch, i, " () => (float[1] t) {\n",
+                      "s = Constant <value = int64[1] {8000000}> ()\n",
+                      "f = ConstantOfShape (s) r = ReduceSum (f) t = Add (x, r) }",
+                      branch[0] == 't' ? ",\n" : "\n");
     }
     text += ">\n";
   }
   text += "y = Sum (";
-  for (std::int64_t i = 0; i < 12; ++i) text += concat(i == 0 ? "y" : ", y", i);
+  for (std::int64_t i = 0; i < 12; ++i) text += to_text(i == 0 ? "y" : ", y", i);
   text += ") }";
   EXPECT_LT(peak_growth([&] {
               static_cast<void>(Executor(prepare(load_text(text_of(text)))).compile({}));

@@ -136,7 +136,7 @@ Names operand_names(std::size_t count, const std::string& first, const std::stri
 
 Names output_names(std::size_t count) {
   Names names;
-  for (std::size_t i = 0; i < count; ++i) names.push_back(concat("out", i));
+  for (std::size_t i = 0; i < count; ++i) names.push_back(to_text("out", i));
   return names;
 }
 
@@ -173,10 +173,10 @@ void try_operator(const std::string& op, const Arity& row, std::string_view rest
   const Names all_inputs = operand_names(row.inputs.size(), "c", std::string(rest));
   const Names all_outputs = output_names(row.outputs.size());
   const auto attempt = [&](const Names& inputs, const Names& outputs) {
-    std::string what = concat(op, " ", row.since, ":");
-    for (const std::string& input : inputs) what += concat(" '", input, "'");
+    std::string what = to_text(op, " ", row.since, ":");
+    for (const std::string& input : inputs) what += to_text(" '", input, "'");
     what += " ->";
-    for (const std::string& output : outputs) what += concat(" '", output, "'");
+    for (const std::string& output : outputs) what += to_text(" '", output, "'");
     SCOPED_TRACE(what);
     const std::int64_t opset = domain.empty() ? row.since : 17;
     const Outcome outcome = put_through(model_of(op, opset, inputs, outputs, domain));

@@ -39,11 +39,11 @@ TEST(Ranks, AreBoundedInAChainOfNodes) {
   )";
   constexpr int kDepth = 13;
   for (int i = 1; i <= kDepth; ++i) {
-    functions += concat("<domain: \"local\", opset_import: [\"\" : 17, \"local\" : 1]> f", i,
-                        " (x) => (y) { m = local.f", i - 1, " (x) y = local.f", i - 1, " (m) }\n");
+    functions += to_text("<domain: \"local\", opset_import: [\"\" : 17, \"local\" : 1]> f", i,
+                         " (x) => (y) { m = local.f", i - 1, " (x) y = local.f", i - 1, " (m) }\n");
   }
   const std::string text = with_function(
-      concat("main (float[1] x) => (float[a] y) { y = local.f", kDepth, " (x) }"), functions);
+      to_text("main (float[1] x) => (float[a] y) { y = local.f", kDepth, " (x) }"), functions);
   std::string message;
   EXPECT_LT(peak_growth([&] { message = refusal_of(text); }), 100 * kMegabyte);
   EXPECT_THAT(message, HasSubstr("(Unsqueeze): output 0 has 65 axes, expected at most 64"));
@@ -56,9 +56,9 @@ TEST(Ranks, AreBoundedWhenConstantsAreFolded) {
       " c0 = Constant <value = float[1] {1.0}> ()\n";
   constexpr int kNodes = 3000;
   for (int i = 1; i <= kNodes; ++i) {
-    text += concat("c", i, " = Unsqueeze (c", i - 1, ", axes)\n");
+    text += to_text("c", i, " = Unsqueeze (c", i - 1, ", axes)\n");
   }
-  text = concat(kHead, text, "y = Add (x, c", kNodes, ") }");
+  text = to_text(kHead, text, "y = Add (x, c", kNodes, ") }");
   std::string message;
   EXPECT_LT(peak_growth([&] { message = refusal_of(text); }), 100 * kMegabyte);
   EXPECT_THAT(message, HasSubstr("(Unsqueeze): output 0 has 65 axes, expected at most 64"));
@@ -80,7 +80,7 @@ TEST(Ranks, AreBoundedWhereAFileDeclaresThem) {
   for (const char* name : {"x", "sum", "y"}) {
     EXPECT_THAT(rank_refusal(declared(name, 64)), IsEmpty());
     EXPECT_THAT(rank_refusal(declared(name, 65)),
-                HasSubstr(concat("'", name, "' has 65 axes, expected at most 64")));
+                HasSubstr(to_text("'", name, "' has 65 axes, expected at most 64")));
   }
   EXPECT_THAT(rank_refusal(declared("w", 64)), IsEmpty());
   EXPECT_THAT(rank_refusal(declared("w", 65)),
@@ -88,7 +88,7 @@ TEST(Ranks, AreBoundedWhereAFileDeclaresThem) {
 }
 
 TEST(Ranks, AreBoundedWhereACallerNamesThem) {
-  const Graph graph = load_text(concat(kHead, "main (float x) => (float y) { y = Relu (x) }"));
+  const Graph graph = load_text(to_text(kHead, "main (float x) => (float y) { y = Relu (x) }"));
   Graph open = graph;
   open.declare(open.inputs()[0], DType::kFloat32, std::nullopt);
   const Executor executor(open);
@@ -105,7 +105,7 @@ TEST(Ranks, AreBoundedWhereACallerNamesThem) {
 
 // A constant says how many axes a Reshape makes, before anything infers its shape.
 TEST(Ranks, OfAReshapeAreNotGuessedBeyondTheLimit) {
-  const std::string text = concat(kHead, R"(main (float[1] x, bool c) => (float[1] y) {
+  const std::string text = to_text(kHead, R"(main (float[1] x, bool c) => (float[1] y) {
     many = Constant <value = int64[1] {4194304}> ()
     ones = ConstantOfShape <value = int64[1] {1}> (many)
     z = Reshape (x, ones)
@@ -118,14 +118,14 @@ TEST(Ranks, OfAReshapeAreNotGuessedBeyondTheLimit) {
 }
 
 std::string growing(const std::string& condition) {
-  return concat(kHead, R"(main (float[1] x) => (float[a] y) {
+  return to_text(kHead, R"(main (float[1] x) => (float[a] y) {
     n = Constant <value = int64 {2097152}> ()
     axes = Constant <value = int64[1] {0}> ()
     huge = Constant <value = int64 {1099511627776}> ()
     y = Loop (n, , x) <
       body = body (int64 i, bool go, float[b] s) => (bool more, float[d] t) {
         )",
-                condition, R"(
+                 condition, R"(
         t = Unsqueeze (s, axes)
       }
     >
@@ -151,11 +151,11 @@ TEST(Loop, IsNotUnrolledWhenItsShapesWouldTakeMuchMemory) {
     std::string shape = "1";
     for (int i = 1; i < axes; ++i) shape += ",1";
     const std::string text =
-        concat(kHead, "main (float[", shape, "] x) => (float[", shape, R"(] y) {
+        to_text(kHead, "main (float[", shape, "] x) => (float[", shape, R"(] y) {
       n = Constant <value = int64 {1500}> ()
       y = Loop (n, , x) <
         body = body (int64 i, bool go, float[)",
-               shape, "] s) => (bool more, float[", shape, R"(] t) {
+                shape, "] s) => (bool more, float[", shape, R"(] t) {
           more = Identity (go)
           t = Neg (s)
         }

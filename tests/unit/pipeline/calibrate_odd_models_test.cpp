@@ -55,11 +55,11 @@ class OddModels : public testing::Test {
     fs::create_directories(root_);
     std::mt19937 random(5);
     for (int image = 0; image < 4; ++image) {
-      std::string bytes = concat("P6\n", kOddSide, " ", kOddSide, "\n255\n");
+      std::string bytes = to_text("P6\n", kOddSide, " ", kOddSide, "\n255\n");
       for (std::int64_t i = 0; i < kOddSide * kOddSide * 3; ++i) {
         bytes.push_back(static_cast<char>(random() % 256));
       }
-      write_file(root_ / concat(image, ".ppm"), bytes);
+      write_file(root_ / to_text(image, ".ppm"), bytes);
     }
   }
   ~OddModels() override { fs::remove_all(root_); }
@@ -99,7 +99,7 @@ class OddModels : public testing::Test {
     return names;
   }
 
-  const fs::path root_ = fs::path(testing::TempDir()) / concat("qtool_odd_", ::getpid());
+  const fs::path root_ = fs::path(testing::TempDir()) / to_text("qtool_odd_", ::getpid());
 };
 
 TEST_F(OddModels, ATensorThatIsAConstantOnceShapesAreKnown) {
@@ -121,9 +121,9 @@ TEST_F(OddModels, TensorsThatOnlyTheirShapeIsReadOf) {
 
 // A convolution in a function, one in the branch of an If, and one in a Loop that runs twice.
 std::string controlled_net(const std::string& side) {
-  return concat(R"(<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+  return to_text(R"(<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
 main (float[1, 3, )",
-                side, ", ", side, R"(] image) => (float[1, 3, A, B] y)
+                 side, ", ", side, R"(] image) => (float[1, 3, A, B] y)
 <float[3, 3, 1, 1] w = {0.5, -0.25, 0.1, 0.3, 0.7, -0.6, -0.2, 0.4, 0.9}> {
   a = local.Block (image, w)
   s = Shape (image)

@@ -37,7 +37,7 @@ class CorrectionTest : public testing::Test {
       for (std::size_t e = 0; e < values.size(); ++e) {
         values[e] += static_cast<float>(e % static_cast<std::size_t>(kUnbiasedDepth)) - 1.5F;
       }
-      folder_.add(concat("x", 10 + i, ".npy"), x);
+      folder_.add(to_text("x", 10 + i, ".npy"), x);
       inputs_.push_back(std::move(x));
     }
     const Executor fp32(net.graph);

@@ -29,7 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string text_of_opset(std::int64_t opset, const std::string& graph) {
-  return concat("<ir_version: 8, opset_import: [\"\": ", opset, "]>\nmain ", graph);
+  return to_text("<ir_version: 8, opset_import: [\"\": ", opset, "]>\nmain ", graph);
 }
 
 std::vector<float> outputs_for(const Graph& prepared, float value, Lowering lowering,
@@ -88,19 +88,19 @@ class ScalesFarApart : public ::testing::TestWithParam<FarScales> {};
 
 // Puts every kind of integer operator between convolutions, so that its neighbours run on integers.
 TEST_P(ScalesFarApart, AreEmittedAsAModelThatRuns) {
-  const std::string text = text_of_opset(17, concat(R"((float[1,1,4,4] x) => (float[n,c,h,w] y) {
+  const std::string text = text_of_opset(17, to_text(R"((float[1,1,4,4] x) => (float[n,c,h,w] y) {
     w = Constant <value = float[1,1,1,1] {0.5}> ()
     a = Conv (x, w)
     b = Conv (a, w)
     )",
-                                                    GetParam().node, R"(
+                                                     GetParam().node, R"(
     y = Conv (t, w)
   })"));
   const Graph prepared = prepare(load_text(text));
   for (const auto& large : std::vector<std::vector<std::string>>{
            {"x"}, {"a"}, {"b"}, {"t"}, {"x", "a"}, {"a", "b"}, {"x", "a", "b"}, {"a", "b", "t"}}) {
     for (const auto& [first, other] : {std::pair(kHuge, kTiny), std::pair(0x1p120F, 0x1p-100F)}) {
-      SCOPED_TRACE(concat(large.front(), " and ", large.size() - 1, " more, ", first));
+      SCOPED_TRACE(to_text(large.front(), " and ", large.size() - 1, " more, ", first));
       const Graph emitted = read_again(with_ranges(prepared, large, first, other));
       for (const Requantization how :
            {Requantization::kFloat, Requantization::kGemmlowp, Requantization::kSingle}) {
@@ -153,11 +153,11 @@ TEST(ScalesOfLayers, LeaveALayerInFp32WhoseMultiplierIsInfinite) {
 
 Graph vector_product(const char* inputs, const char* product) {
   return prepare(load_text(text_of_opset(
-      14, concat("(float", inputs, " x) => (float[a] y) {",
-                 "w = Constant <value = float[4,3] {1.0, 2.0, 3.0, 0.5, 0.25, 0.125, -1.0, -2.0, "
-                 "-3.0, 1.5, 1.25, 1.0}> () v = Constant <value = float[4] {1.0, -2.0, 3.0, 4.0}> "
-                 "() ",
-                 product, " }"))));
+      14, to_text("(float", inputs, " x) => (float[a] y) {",
+                  "w = Constant <value = float[4,3] {1.0, 2.0, 3.0, 0.5, 0.25, 0.125, -1.0, -2.0, "
+                  "-3.0, 1.5, 1.25, 1.0}> () v = Constant <value = float[4] {1.0, -2.0, 3.0, 4.0}> "
+                  "() ",
+                  product, " }"))));
 }
 
 TEST(ProductsOfVectors, AreQuantizedInEveryMode) {
@@ -204,10 +204,10 @@ TEST(UnknownOperators, AtTheEndDoNotMeetANewerOpset) {
            t = Resize <mode = "linear", antialias = 1> (c, , s))",
                             R"(t = AveragePool <kernel_shape = [2, 2], dilations = [2, 2]> (c))"}) {
     SCOPED_TRACE(newer);
-    const Graph prepared = prepare(load_text(
-        text_of_opset(17, concat("(float[1,1,4,4] x) => (float[n,c,h,w] y) { w = Constant <value = "
-                                 "float[1,1,1,1] {0.5}> () c = Conv (x, w) ",
-                                 newer, " y = OfTheFuture (t) }"))));
+    const Graph prepared = prepare(load_text(text_of_opset(
+        17, to_text("(float[1,1,4,4] x) => (float[n,c,h,w] y) { w = Constant <value = "
+                    "float[1,1,1,1] {0.5}> () c = Conv (x, w) ",
+                    newer, " y = OfTheFuture (t) }"))));
     const auto run = [](const Graph& graph) {
       return outputs_for(graph, 1.0F, Lowering::kInteger, Requantization::kFloat);
     };

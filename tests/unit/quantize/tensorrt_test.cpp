@@ -41,7 +41,7 @@ std::string cache_for(const Graph& graph) {
   for (const ValueId id : graph.living_values()) {
     if (graph.is_constant(id)) continue;
     const auto bits = std::bit_cast<std::uint32_t>(std::exp2(exponent(random)));
-    cache += concat(graph.value(id).name, ": ", to_hex(bits).substr(8), "\n");
+    cache += to_text(graph.value(id).name, ": ", to_hex(bits).substr(8), "\n");
   }
   return cache;
 }
@@ -64,7 +64,7 @@ std::string cache_on(const Graph& graph, const TensorView& input) {
           largest = std::max(largest, std::abs(value));
         }
         const auto bits = std::bit_cast<std::uint32_t>(std::max(largest, 1e-3F) / 127.0F);
-        cache += concat(options.observe[index], ": ", to_hex(bits).substr(8), "\n");
+        cache += to_text(options.observe[index], ": ", to_hex(bits).substr(8), "\n");
       });
   return cache;
 }

@@ -133,7 +133,7 @@ std::vector<TypeCase> type_cases() {
   });
   for (const bool is_signed : {false, true}) {
     for (const int bits : {7, 5, 4}) {
-      add(concat(bits, "-bit activations, ", is_signed ? "s8" : "u8"), 6.0 * bits - 18.0,
+      add(to_text(bits, "-bit activations, ", is_signed ? "s8" : "u8"), 6.0 * bits - 18.0,
           [&](TypeChoices& t) {
             t.activation_bits = bits;
             if (is_signed) t.activation_dtype = DType::kInt8;

@@ -45,7 +45,7 @@ Page page_of(const std::vector<std::string>& tensors) {
   for (const std::string& tensor : tensors) {
     ErrorSource source;
     source.name = tensor;
-    source.node = concat("node of ", tensor);
+    source.node = to_text("node of ", tensor);
     source.op_type = "Conv";
     source.share = 1.0 / static_cast<double>(page.analysis.sources.size() + 1);
     source.range = {-1.0F, 1.0F};
@@ -58,7 +58,7 @@ Page page_of(const std::vector<std::string>& tensors) {
 
 std::vector<std::string> many_names(std::size_t names, std::size_t length) {
   std::vector<std::string> list;
-  for (std::size_t i = 0; i < names; ++i) list.push_back(concat(i, std::string(length, 'x')));
+  for (std::size_t i = 0; i < names; ++i) list.push_back(to_text(i, std::string(length, 'x')));
   return list;
 }
 
@@ -184,7 +184,7 @@ TEST(Page, HoldsNoRowForEachImage) {
   page.evaluation.classes = 3;
   for (int i = 0; i < 40'000; ++i) {
     SampleResult& sample = page.evaluation.samples.emplace_back();
-    sample.path = concat("photos/of/a/folder/image", i, ".jpg");
+    sample.path = to_text("photos/of/a/folder/image", i, ".jpg");
     sample.label = 0;
     sample.top1 = {TopClass{0, 1.0}, TopClass{1, 1.0}};
   }
@@ -199,7 +199,7 @@ TEST(WorstImages, AreThoseOfAnotherClassThenThoseWithTheLowestSqnr) {
   result.class_names = {"cat", "dog", "owl"};
   for (const double db : {20.0, 3.0, 10.0, 30.0}) {
     SampleResult& sample = result.samples.emplace_back();
-    sample.path = concat("absent/", db);
+    sample.path = to_text("absent/", db);
     sample.sqnr_db = {db};
     sample.top1 = {TopClass{0, 1.0}, TopClass{0, 1.0}};
   }

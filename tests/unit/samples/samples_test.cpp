@@ -57,8 +57,8 @@ class TwoInputs : public testing::Test {
     for (std::int64_t i = 0; i < 3; ++i) {
       Tensor ids(DType::kInt64, Shape{1, i + 2});
       for (std::int64_t& id : ids.values<std::int64_t>()) id = (i * 7 + 2) % 10;
-      folder_.add(concat("ids/", i, ".npy"), ids);
-      folder_.count(concat("state/", i, ".npy"), {4}, static_cast<float>(i));
+      folder_.add(to_text("ids/", i, ".npy"), ids);
+      folder_.count(to_text("state/", i, ".npy"), {4}, static_cast<float>(i));
     }
   }
   [[nodiscard]] Samples samples() const {
@@ -95,8 +95,8 @@ TEST(Samples, OfATensorCalibrateAsTheImageItWasMadeOf) {
   const ImageSet set = images.list();
   for (std::size_t i = 0; i < set.entries.size(); ++i) {
     std::vector<BadImage> bad;
-    tensors.add(concat(i, ".npy"), *load_preprocessed(set.entries[i], options.collect.preprocess,
-                                                      BadImages::kFail, bad));
+    tensors.add(to_text(i, ".npy"), *load_preprocessed(set.entries[i], options.collect.preprocess,
+                                                       BadImages::kFail, bad));
   }
   CalibrationTable of_images = calibrate(fp32, set, options).table;
   const Samples samples(list_tensors(tensors.path(), input_specs(fp32.graph())));

@@ -141,9 +141,9 @@ TEST_F(TensorSetTest, FollowsTheDataSetsOfOnnx) {
   const std::string one("\x08\x01\x10\x01\x25\x00\x00\x80\x3f", 9);
   const std::string two("\x08\x01\x10\x01\x25\x00\x00\x00\x40", 9);
   for (const char* set : {"test_data_set_0", "test_data_set_1"}) {
-    folder_.add(concat(set, "/input_0.pb"), one);
-    folder_.add(concat(set, "/input_1.pb"), two);
-    folder_.add(concat(set, "/output_0.pb"), two);
+    folder_.add(to_text(set, "/input_0.pb"), one);
+    folder_.add(to_text(set, "/input_1.pb"), two);
+    folder_.add(to_text(set, "/output_0.pb"), two);
   }
   const std::vector<InputSpec> inputs = {floats("a", {1}), floats("b", {1})};
   const TensorSet set = list(inputs);

@@ -78,7 +78,7 @@ std::optional<Collection> statistics_of(const std::string& table) {
     return read_statistics(table, "--table");
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kMismatch) throw;
-    warning(concat(error.what(), "; no other methods are tried"));
+    warning(to_text(error.what(), "; no other methods are tried"));
     return std::nullopt;
   }
 }
@@ -115,7 +115,7 @@ Subject subject_of_model(const AnalyzeCommand& options) {
                                  subject.models.int8->executor->graph());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnsupported) throw;
-    warning(concat("no changes are tried: ", error.what()));
+    warning(to_text("no changes are tried: ", error.what()));
   }
   return subject;
 }
@@ -133,7 +133,7 @@ std::optional<CorrectionImages> correction_of(const AnalyzeCommand& options, con
   const auto add = [&](const char* option, const std::string& value) {
     // A separate word that begins with - would be taken for an option.
     if (value.starts_with('-')) {
-      images.words.push_back(concat(option, "=", value));
+      images.words.push_back(to_text(option, "=", value));
     } else if (!value.empty()) {
       images.words.insert(images.words.end(), {option, value});
     }
@@ -162,7 +162,7 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   } catch (const Error& error) {
     // quantize() may be unable to make the model of another tool for any of its targets.
     if (error.code() == ErrorCode::kCancelled || !options.table.empty()) throw;
-    warning(concat("no changes are tried: ", error.what()));
+    warning(to_text("no changes are tried: ", error.what()));
     return std::nullopt;
   }
 }
@@ -226,7 +226,7 @@ Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Sa
       {"INT8 model's fingerprint", to_hex(fingerprint(int8.loaded))},
       {options.images.noun(),
        options.images.inputs.empty() ? options.images.images : options.images.inputs},
-      {concat("list of ", options.images.noun(), ", hash"), to_hex(hash_of(samples))},
+      {to_text("list of ", options.images.noun(), ", hash"), to_hex(hash_of(samples))},
       {"command", shell_line(command_line())},
       {"program", "qtool " QTOOL_VERSION}};
   return page;
@@ -274,7 +274,7 @@ void run_analyze(AnalyzeCommand& options) {
     return;
   }
   print_text(text_of(result, static_cast<std::size_t>(options.top), result_columns()));
-  if (suggestions) print_text(concat("\n", text_of(*suggestions)));
+  if (suggestions) print_text(to_text("\n", text_of(*suggestions)));
 }
 
 }  // namespace

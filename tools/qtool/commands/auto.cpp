@@ -210,7 +210,7 @@ void make_folder(const std::string& folder) {
   std::filesystem::create_directories(folder, failure);
   if (failure) {
     throw Error(ErrorCode::kIo,
-                concat("--output-dir '", folder, "': cannot be made: ", failure.message()));
+                to_text("--output-dir '", folder, "': cannot be made: ", failure.message()));
   }
 }
 
@@ -229,7 +229,7 @@ Model open_float_model(const std::string& path) {
   Model fp32 = open_model(path);
   if (const std::optional<NodeId> node = quantized_node(fp32.loaded)) {
     throw Error(ErrorCode::kUnsupported,
-                concat(fp32.loaded.describe(*node), ": the model is quantized already"));
+                to_text(fp32.loaded.describe(*node), ": the model is quantized already"));
   }
   warn_of_broken_weights(fp32);
   return fp32;

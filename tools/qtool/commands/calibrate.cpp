@@ -78,8 +78,8 @@ Collection collected(const CalibrateCommand& options, const Model& model,
   const Calibration calibration(*model.executor, std::move(library));
   Collection collection = calibration.collect(samples);
   const auto values = static_cast<double>(std::max<std::int64_t>(collection.observed_values, 1));
-  detail(concat("observed ", collection.observed_values, " values, ",
-                to_fixed(1e9 * collection.observe_seconds / values, 2), " ns per value"));
+  detail(to_text("observed ", collection.observed_values, " values, ",
+                 to_fixed(1e9 * collection.observe_seconds / values, 2), " ns per value"));
   return collection;
 }
 
@@ -99,8 +99,8 @@ std::string model_of(const std::string& table, const Collection& collection) {
   std::filesystem::path model = folder_of(table) / collection.model_path;
   model = std::filesystem::proximate(model);
   if (!std::filesystem::exists(model)) {
-    throw Error(ErrorCode::kUsage, concat("--from ", table, ": its model was '", model.string(),
-                                          "', which is not there; say where MODEL is now"));
+    throw Error(ErrorCode::kUsage, to_text("--from ", table, ": its model was '", model.string(),
+                                           "', which is not there; say where MODEL is now"));
   }
   return model.string();
 }
@@ -125,8 +125,8 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
                                  ? default_output(options.model, options.target, ".table.json")
                                  : options.output;
   if (again && options.output.empty() && std::filesystem::exists(output)) {
-    throw Error(ErrorCode::kUsage, concat("--from: would replace '", output,
-                                          "' unasked; name the table to write with -o"));
+    throw Error(ErrorCode::kUsage, to_text("--from: would replace '", output,
+                                           "' unasked; name the table to write with -o"));
   }
   declare_output(output);
   const std::string beside = statistics_beside(output);
@@ -142,13 +142,13 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   if (again) {
     if (collection.preprocess) {
       preprocess = {*collection.preprocess,
-                    concat("of the statistics beside '", options.statistics.from, "'"),
+                    to_text("of the statistics beside '", options.statistics.from, "'"),
                     {}};
       note(text_of(*preprocess));
     }
     if (collection.model_fingerprint != model_fingerprint) {
-      throw Error(ErrorCode::kMismatch, concat("the statistics beside '", options.statistics.from,
-                                               "' are not of model '", options.model, "'"));
+      throw Error(ErrorCode::kMismatch, to_text("the statistics beside '", options.statistics.from,
+                                                "' are not of model '", options.model, "'"));
     }
   } else {
     preprocess =
@@ -162,13 +162,13 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   const auto begin = std::chrono::steady_clock::now();
   const CalibrationTable table = calibration.decide(collection);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-  detail(concat("decided ", table.activations.size(), " ranges and ", table.weights.size(),
-                " weights in ", to_fixed(took.count(), 1), " ms"));
+  detail(to_text("decided ", table.activations.size(), " ranges and ", table.weights.size(),
+                 " weights in ", to_fixed(took.count(), 1), " ms"));
 
   for (const std::string& rewrite : asked_rewrites) {
     const auto& made = table.rewrites.names;
     if (std::find(made.begin(), made.end(), rewrite) != made.end()) continue;
-    warning(concat("--", rewrite, " changes nothing of model '", options.model, "'"));
+    warning(to_text("--", rewrite, " changes nothing of model '", options.model, "'"));
   }
   const std::string table_bytes = write_table(table);
   std::string statistics_bytes;

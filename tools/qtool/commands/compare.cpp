@@ -32,8 +32,8 @@ struct CompareCommand {
 
 void require_arrays(const std::string& path) {
   if (std::filesystem::is_directory(path) || holds_arrays(path)) return;
-  throw Error(ErrorCode::kUsage, concat("'", path, "': expected a model (", model_endings(),
-                                        "), .npy, .npz, .pb, .bin, .raw or a folder of arrays"));
+  throw Error(ErrorCode::kUsage, to_text("'", path, "': expected a model (", model_endings(),
+                                         "), .npy, .npz, .pb, .bin, .raw or a folder of arrays"));
 }
 
 void compare_models(const CompareCommand& options) {
@@ -44,8 +44,8 @@ void compare_models(const CompareCommand& options) {
   options.run.json ? print_result(json_of(diff, limits))
                    : print_text(text_of(diff, limits, result_columns()));
   if (limits.accept(diff)) return;
-  throw Error(ErrorCode::kMismatch, concat("models '", options.a, "' and '", options.b,
-                                           "' differ in structure or by more than the limits"));
+  throw Error(ErrorCode::kMismatch, to_text("models '", options.a, "' and '", options.b,
+                                            "' differ in structure or by more than the limits"));
 }
 
 void run_compare(CompareCommand& options) {
@@ -53,7 +53,7 @@ void run_compare(CompareCommand& options) {
   if (is_model(options.a) && is_model(options.b)) return compare_models(options);
   if (options.tolerance) {
     throw Error(ErrorCode::kUsage,
-                concat("--tolerance has no effect without two models (", model_endings(), ")"));
+                to_text("--tolerance has no effect without two models (", model_endings(), ")"));
   }
   for (const std::string& path : {options.a, options.b}) {
     require_arrays(path);
@@ -66,13 +66,13 @@ void run_compare(CompareCommand& options) {
                    : print_text(text_of(diff, limits, result_columns()));
   if (const ArrayDiff* beyond = diff.first_beyond(limits)) {
     throw Error(ErrorCode::kMismatch,
-                concat("'", beyond->name, "' differs by more than the limits: SQNR ",
-                       to_fixed(beyond->sqnr_db, 2), " dB, largest error ",
-                       static_cast<float>(beyond->max_abs_error)));
+                to_text("'", beyond->name, "' differs by more than the limits: SQNR ",
+                        to_fixed(beyond->sqnr_db, 2), " dB, largest error ",
+                        static_cast<float>(beyond->max_abs_error)));
   }
   if (!diff.within(limits)) {
     throw Error(ErrorCode::kMismatch,
-                concat("'", options.a, "' and '", options.b, "' do not hold the same tensors"));
+                to_text("'", options.a, "' and '", options.b, "' do not hold the same tensors"));
   }
 }
 

@@ -38,10 +38,10 @@ std::string help_text(const Program& program, const HelpCommand& options) {
     if (topic.name != options.topic) continue;
     if (!options.man) return topic.text();
     throw Error(ErrorCode::kUsage,
-                concat("help --man: found the topic '", topic.name, "', expected a command"));
+                to_text("help --man: found the topic '", topic.name, "', expected a command"));
   }
-  throw Error(ErrorCode::kUsage, concat("help: there is no page '", options.topic, "'",
-                                        expected_text(options.topic, topic_names(program))));
+  throw Error(ErrorCode::kUsage, to_text("help: there is no page '", options.topic, "'",
+                                         expected_text(options.topic, topic_names(program))));
 }
 
 }  // namespace

@@ -73,13 +73,13 @@ void dump(const InferCommand& options, const Models& models, std::span<const Ten
   const TensorPairs tensors(
       *models.fp32.executor, models.int8_executor(), sample, options.dump,
       {.threads = options.run.threads, .requantization = requantization, .stop = interrupted});
-  note(concat("dump: ", tensors.size(), " tensors of the network, about ",
-              to_fixed(static_cast<double>(tensors.bytes()) / (1 << 20), 1), " MiB"));
+  note(to_text("dump: ", tensors.size(), " tensors of the network, about ",
+               to_fixed(static_cast<double>(tensors.bytes()) / (1 << 20), 1), " MiB"));
   require_room(tensors.bytes(), options.dump_dir);
   write_dump(
       options.dump_dir, tensors.run(sample),
       {options.model, options.int8, options.inputs.empty() ? options.image : options.inputs});
-  note(concat("wrote ", options.dump_dir, "/", kDumpIndex, " and the files it names"));
+  note(to_text("wrote ", options.dump_dir, "/", kDumpIndex, " and the files it names"));
 }
 
 void run_infer(InferCommand& options, const Command& command) {
@@ -99,7 +99,7 @@ void run_infer(InferCommand& options, const Command& command) {
     return !answers.boxes && !answers.mask &&
            classes_of(*models.fp32.executor, sample, options.run.threads, requantization) > 0;
   };
-  const std::string model = concat("model '", options.model, "'");
+  const std::string model = to_text("model '", options.model, "'");
   command.found(Trait::kClassScores, model, has_scores);
   command.found(Trait::kClasses, model,
                 [&] { return answers.boxes || answers.mask || has_scores(); });
@@ -115,8 +115,8 @@ void run_infer(InferCommand& options, const Command& command) {
              .progress = progress.callback()});
   if (!names.empty() && result.classes > 0 && std::ssize(names) != result.classes) {
     throw Error(ErrorCode::kMismatch,
-                concat("labels file '", options.labels, "' has ", names.size(),
-                       " lines, the network has ", result.classes, " classes"));
+                to_text("labels file '", options.labels, "' has ", names.size(),
+                        " lines, the network has ", result.classes, " classes"));
   }
   options.run.json ? print_result(json_of(result, names, preprocess))
                    : print_text(text_of(result, names, result_columns()));
@@ -130,9 +130,9 @@ void run_infer(InferCommand& options, const Command& command) {
     if (run == nullptr || run->answered) continue;
     throw Error(
         ErrorCode::kInvalidModel,
-        concat("model '", run == &result.fp32 ? models.fp32.path : models.int8->path,
-               "': its outputs for ", options.inputs.empty() ? "image" : "sample", " '",
-               options.inputs.empty() ? options.image : options.inputs, "' are NaN or infinite"));
+        to_text("model '", run == &result.fp32 ? models.fp32.path : models.int8->path,
+                "': its outputs for ", options.inputs.empty() ? "image" : "sample", " '",
+                options.inputs.empty() ? options.image : options.inputs, "' are NaN or infinite"));
   }
 }
 
@@ -163,7 +163,7 @@ void add_infer(Program& program, Session& session) {
       .check([](const std::string& path) {
         return path.ends_with(".png")
                    ? std::string()
-                   : concat("found '", path, "', expected a name that ends with .png");
+                   : to_text("found '", path, "', expected a name that ends with .png");
       });
   command
       .option("--dump", options->dump,

@@ -43,7 +43,7 @@ std::optional<RunSummary> try_to_compile(const Graph& loaded, const InspectOptio
   } catch (const Error& error) {
     const bool of_options = error.code() == ErrorCode::kUsage && options.shapes.given();
     if (error.code() == ErrorCode::kCancelled || of_options) throw;
-    note(concat("not compiled: ", error.what()));
+    note(to_text("not compiled: ", error.what()));
     return std::nullopt;
   }
 }

@@ -64,7 +64,7 @@ struct QuantizeCommand {
 std::string output_of(const QuantizeCommand& options, QuantizeMode mode) {
   if (!options.output.empty()) return options.output;
   const std::string kind = mode == QuantizeMode::kStatic ? "int8" : options.mode;
-  return default_output(options.model, options.target, concat(".", kind, ".onnx"));
+  return default_output(options.model, options.target, to_text(".", kind, ".onnx"));
 }
 
 // Reads the table in any format and checks the names of its tensors.
@@ -78,8 +78,8 @@ std::optional<CalibrationTable> read_table(const QuantizeCommand& options, const
   if (!has_provenance(file.table)) {
     require_known_tensors(file.table, fp32.loaded, prepared);
   } else if (!options.preprocess.empty()) {
-    throw Error(ErrorCode::kUsage, concat("--preprocess: table '", options.table,
-                                          "' says already how images are prepared"));
+    throw Error(ErrorCode::kUsage, to_text("--preprocess: table '", options.table,
+                                           "' says already how images are prepared"));
   }
   return std::move(file.table);
 }
@@ -96,7 +96,7 @@ Preprocess preprocess_of(const std::optional<Preprocess>& named, const Calibrati
   if (table != nullptr && has_provenance(*table) && table->preprocess) {
     stored = {*table->preprocess, "stored in the table", {}};
   } else if (const std::optional<StoredPreprocess> own = fp32.stored_preprocess()) {
-    stored = {own->preprocess, concat("stored in ", own->where), {}};
+    stored = {own->preprocess, to_text("stored in ", own->where), {}};
   } else {
     throw Error(ErrorCode::kUsage,
                 "--images: how images are prepared must be known, which neither a table nor the "
@@ -131,7 +131,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   options.accuracy.apply(command, options.images.given(), recipe);
   if (mode != QuantizeMode::kStatic && recipe.bias_correction == BiasCorrection::kSequential) {
     throw Error(ErrorCode::kUsage,
-                concat("--bias-correction sequential has no effect with --mode ", options.mode));
+                to_text("--bias-correction sequential has no effect with --mode ", options.mode));
   }
   options.verify.apply(options.images.given());
   // If the table does not state the preprocessing, --preprocess does.
@@ -151,12 +151,12 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   const Graph prepared = prepare(fp32.loaded, interrupted);
   if (const std::optional<NodeId> node = quantized_node(fp32.loaded)) {
     throw Error(ErrorCode::kUnsupported,
-                concat(fp32.loaded.describe(*node), ": the model is quantized already"));
+                to_text(fp32.loaded.describe(*node), ": the model is quantized already"));
   }
   TypeOptions::require_effect(command, prepared, options.model);
   if (options.dynamic_lstm && !holds_lstm(prepared)) {
     throw Error(ErrorCode::kUsage,
-                concat("--dynamic-lstm: model '", options.model, "' has no LSTM"));
+                to_text("--dynamic-lstm: model '", options.model, "' has no LSTM"));
   }
   std::optional<CalibrationTable> table = read_table(options, command, fp32, prepared);
   recipe.overrides = options.overrides.read();

@@ -80,7 +80,7 @@ Check share_up_to(double most, std::string expected) {
     } catch (const Error&) {
       // reported below
     }
-    return concat("found '", text, "', expected ", expected);
+    return to_text("found '", text, "', expected ", expected);
   };
 }
 
@@ -89,10 +89,10 @@ SearchGoal goal_of(const SearchCommand& options) {
   const int goals = (options.min_sqnr ? 1 : 0) + (options.min_agreement ? 1 : 0) +
                     (options.max_top1_drop ? 1 : 0) + (boxes ? 1 : 0);
   if (goals != 1) {
-    throw Error(ErrorCode::kUsage, concat("found ", goals,
-                                          " goals, expected one of --min-sqnr, --min-agreement, "
-                                          "--max-top1-drop and --min-boxes-kept with "
-                                          "--max-boxes-added"));
+    throw Error(ErrorCode::kUsage, to_text("found ", goals,
+                                           " goals, expected one of --min-sqnr, --min-agreement, "
+                                           "--max-top1-drop and --min-boxes-kept with "
+                                           "--max-boxes-added"));
   }
   SearchGoal goal;
   goal.confidence = options.confidence / 100.0;
@@ -124,9 +124,10 @@ void require_room(Overrides overrides, const Graph& graph) {
   try {
     static_cast<void>(to_json_text(overrides));
   } catch (const Error&) {
-    throw Error(ErrorCode::kUnsupported,
-                concat("the names of all nodes and tensors do not fit into a file of overrides of ",
-                       kMaxOverridesBytes, " bytes, so that the result could not be written"));
+    throw Error(
+        ErrorCode::kUnsupported,
+        to_text("the names of all nodes and tensors do not fit into a file of overrides of ",
+                kMaxOverridesBytes, " bytes, so that the result could not be written"));
   }
 }
 
@@ -146,13 +147,13 @@ std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& s
       "--resume",        "--threads",         "--min-integer-macs", "--max-latency-cost",
       "--json",          "--quiet",           "--verbose"};
   std::uint64_t key = hash_bytes(
-      concat(QTOOL_VERSION " ", fingerprint(fp32.loaded), " ", content_hash_of(samples)));
+      to_text(QTOOL_VERSION " ", fingerprint(fp32.loaded), " ", content_hash_of(samples)));
   for (const auto& option : command.options()) {
     const std::string name = option->name();
     if (no_matter.contains(name)) continue;
     const bool has_key = name == "model";  // the fingerprint of the model is in the key
     for (const std::string& value : option->values()) {
-      key = hash_bytes(concat(name, "=", value), key);
+      key = hash_bytes(to_text(name, "=", value), key);
       std::error_code ec;
       if (!has_key && std::filesystem::is_regular_file(value, ec)) {
         key = hash_bytes(read_input(value, kMaxHashedFile), key);
@@ -209,8 +210,8 @@ void run_search(SearchCommand& options, const Command& command) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (before >= search_options.budget_seconds) {
     throw Error(ErrorCode::kUsage,
-                concat("--budget: found ", options.budget, ", but reading the model and learning ",
-                       "from the images took ", to_fixed(before, 1), " seconds already"));
+                to_text("--budget: found ", options.budget, ", but reading the model and learning ",
+                        "from the images took ", to_fixed(before, 1), " seconds already"));
   }
   search_options.budget_seconds -= before;
   search_options.stop = interrupted;
@@ -222,9 +223,9 @@ void run_search(SearchCommand& options, const Command& command) {
                              FinalLine::kNone);
     search_options.progress = progress.callback();
     search_options.improved = [&](const SearchPoint& point, double seconds) {
-      progress.remark(concat("after ", to_fixed(seconds, 1), " of ",
-                             to_fixed(search_options.budget_seconds, 1), " s the best is ",
-                             text_of(point, search_options.goal)));
+      progress.remark(to_text("after ", to_fixed(seconds, 1), " of ",
+                              to_fixed(search_options.budget_seconds, 1), " s the best is ",
+                              text_of(point, search_options.goal)));
     };
     return search(*fp32.executor, made.inputs, samples, search_options);
   }();
@@ -240,12 +241,12 @@ void run_search(SearchCommand& options, const Command& command) {
                    : print_text(text_of(result, result_columns()));
   if (result.end == SearchEnd::kInterrupted) {
     throw Error(ErrorCode::kCancelled,
-                concat("stopped on request; '", options.output, "' holds the best so far"));
+                to_text("stopped on request; '", options.output, "' holds the best so far"));
   }
   if (!result.reached) {
     throw Error(ErrorCode::kUnsupported,
-                concat("the goal of ", text_of(result.goal), " was not reached; '", options.output,
-                       "' holds the nearest that was found"));
+                to_text("the goal of ", text_of(result.goal), " was not reached; '", options.output,
+                        "' holds the nearest that was found"));
   }
 }
 

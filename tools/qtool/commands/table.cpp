@@ -41,8 +41,8 @@ struct TableCommand {
 
 void require_files(const TableCommand& options, std::size_t count) {
   if (options.files.size() == count) return;
-  wrong_use(concat("table ", options.action, ": found ", options.files.size(), " files, expected ",
-                   count));
+  wrong_use(to_text("table ", options.action, ": found ", options.files.size(), " files, expected ",
+                    count));
 }
 
 /// The name map, and the model to check names against, if one is given.
@@ -86,7 +86,7 @@ void convert(const TableCommand& options, const Command& command) {
   const Names names = names_of(options);
   const TableFile file = read(options, options.files[0], names);
   command.found(Trait::kLayerNames,
-                concat(text_of(options.files[0], *file.format), " and --to ", format.name),
+                to_text(text_of(options.files[0], *file.format), " and --to ", format.name),
                 [&] { return file.format->reads_layers || format.writes_layers; });
   const CalibrationTable& table = file.table;
   const std::vector<TableContent> lost_parts = lost_contents(table, format);
@@ -96,9 +96,9 @@ void convert(const TableCommand& options, const Command& command) {
   if (loses(TableContent::kRewrites) && !table.weights.empty() &&
       !loses(TableContent::kWeightScales)) {
     throw Error(ErrorCode::kUnsupported,
-                concat("table '", options.files[0], "': its scales of weights are for a network ",
-                       "changed before it is quantized, which format ", format.name,
-                       " cannot say; calibrate without such changes"));
+                to_text("table '", options.files[0], "': its scales of weights are for a network ",
+                        "changed before it is quantized, which format ", format.name,
+                        " cannot say; calibrate without such changes"));
   }
   TableWriteOptions write_options;
   write_options.names = names.layers;
@@ -110,16 +110,16 @@ void convert(const TableCommand& options, const Command& command) {
   std::string lost;
   std::string lost_json;
   for (const TableContent content : lost_parts) {
-    lost += concat("not carried by ", format.name, ": ", describe(content), "\n");
-    lost_json += concat(lost_json.empty() ? "" : ", ", "\"", describe(content), "\"");
+    lost += to_text("not carried by ", format.name, ": ", describe(content), "\n");
+    lost_json += to_text(lost_json.empty() ? "" : ", ", "\"", describe(content), "\"");
   }
   if (options.run.json) {
-    print_result(
-        concat("{\"format\": \"", format.name, "\", \"activations\": ", table.activations.size(),
-               ", \"weights\": ", table.weights.size(), ", \"not_carried\": [", lost_json, "]}\n"));
+    print_result(to_text(
+        "{\"format\": \"", format.name, "\", \"activations\": ", table.activations.size(),
+        ", \"weights\": ", table.weights.size(), ", \"not_carried\": [", lost_json, "]}\n"));
   } else {
-    print_text(concat(lost, table.activations.size(), " activations and ", table.weights.size(),
-                      " weights -> ", options.output, " (", format.name, ")\n"));
+    print_text(to_text(lost, table.activations.size(), " activations and ", table.weights.size(),
+                       " weights -> ", options.output, " (", format.name, ")\n"));
   }
 }
 
@@ -130,7 +130,7 @@ void diff(const TableCommand& options, const Command& command) {
   const TableFile b = read(options, options.files[1], names);
   command.found(
       Trait::kLayerNames,
-      concat(text_of(options.files[0], *a.format), " and ", text_of(options.files[1], *b.format)),
+      to_text(text_of(options.files[0], *a.format), " and ", text_of(options.files[1], *b.format)),
       [&] { return a.format->reads_layers || b.format->reads_layers; });
   const TableDiff difference = diff_of(a.table, b.table);
   const double tolerance = options.tolerance.value_or(0.0);
@@ -138,7 +138,7 @@ void diff(const TableCommand& options, const Command& command) {
                    : print_text(text_of(difference, tolerance, result_columns()));
   if (!difference.within(tolerance)) {
     throw Error(ErrorCode::kMismatch,
-                concat("the tables differ by more than --tolerance ", tolerance));
+                to_text("the tables differ by more than --tolerance ", tolerance));
   }
 }
 
@@ -177,9 +177,9 @@ void add_table(Program& program, Session& session) {
   command.option("-o,--output", options->output, "File to write").placeholder("FILE");
   command
       .option("--model", options->model,
-              concat(model_format_names(),
-                     " model of the table\n"
-                     "Its node names stand for layers, and names are checked against it."))
+              to_text(model_format_names(),
+                      " model of the table\n"
+                      "Its node names stand for layers, and names are checked against it."))
       .placeholder("MODEL");
   command
       .option("--name-map", options->name_map,

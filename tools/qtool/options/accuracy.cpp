@@ -40,9 +40,9 @@ Recipe of_effort(const EffortInfo& effort) {
 
 // The options that an effort stands for: `--equalize table --weight-rounding gptq`.
 std::string options_of(const EffortInfo& effort) {
-  return concat(effort.equalizes ? "--equalize table " : "", "--weight-rounding ", effort.rounding,
-                effort.tunes_ranges ? " --tune-ranges" : "",
-                effort.has_budget ? " within --budget" : "");
+  return to_text(effort.equalizes ? "--equalize table " : "", "--weight-rounding ", effort.rounding,
+                 effort.tunes_ranges ? " --tune-ranges" : "",
+                 effort.has_budget ? " within --budget" : "");
 }
 
 // Adds an option whose value is one of `words`.
@@ -63,10 +63,10 @@ void add_weight_rounding(Command& command, std::string& value) {
   std::vector<std::string> names;
   std::string help;
   for (const RoundingInfo& row : roundings()) {
-    help += concat(help.empty() ? "" : "; ", row.name, " ", row.summary);
+    help += to_text(help.empty() ? "" : "; ", row.name, " ", row.summary);
     names.emplace_back(row.name);
   }
-  word(command, "--weight-rounding", value, concat("How weights become integers\n", help, "."),
+  word(command, "--weight-rounding", value, to_text("How weights become integers\n", help, "."),
        std::move(names));
 }
 
@@ -86,17 +86,17 @@ void add_effort(Command& command, std::string& effort, Efforts offered) {
     if (row.has_budget && offered == Efforts::kWithoutBudget) continue;
     const bool runs = !learning_steps(of_effort(row)).empty();
     if (!runs) {
-      help += concat(row.name, " needs the table alone; ");
+      help += to_text(row.name, " needs the table alone; ");
     } else if (names.size() < 2) {
-      help += concat(row.name, " also runs --images: it stands for ", options_of(row));
+      help += to_text(row.name, " also runs --images: it stands for ", options_of(row));
     } else {
-      help += concat("; ", row.name, " for ", options_of(row));
+      help += to_text("; ", row.name, " for ", options_of(row));
     }
     names.emplace_back(row.name);
   }
   const std::string_view wins = names.size() > 2 ? ". Of these one that is given wins."
                                                  : ", of which one that is given wins.";
-  word(command, "--effort", effort, concat("How much to do for accuracy\n", help, wins),
+  word(command, "--effort", effort, to_text("How much to do for accuracy\n", help, wins),
        std::move(names));
 }
 
@@ -116,10 +116,10 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
   if (quantizes) {
     command
         .option("--budget", budget_,
-                concat("Time for --effort ", with_budget.front(),
-                       ": 90s, 5m, 1h\n"
-                       "Half of it at most goes to the ranges. Layers for which none is left are "
-                       "rounded by gptq."))
+                to_text("Time for --effort ", with_budget.front(),
+                        ": 90s, 5m, 1h\n"
+                        "Half of it at most goes to the ranges. Layers for which none is left are "
+                        "rounded by gptq."))
         .placeholder("TIME")
         .check(time_span())
         .show_default();
@@ -174,19 +174,19 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, Recipe& re
     if (option == std::string_view("--resume") && !resume_.given()) continue;
     throw Error(
         ErrorCode::kUsage,
-        concat(option, " has no effect with --weight-rounding ", resolved(recipe).rounding.value(),
-               "; it goes with --weight-rounding ", alternatives(roundings_on_samples())));
+        to_text(option, " has no effect with --weight-rounding ", resolved(recipe).rounding.value(),
+                "; it goes with --weight-rounding ", alternatives(roundings_on_samples())));
   }
   resume_.declare();
   if (has_samples) return;
   for (const RecipeStep& step : learning_steps(recipe)) {
     const std::string option = option_of(step);
     const Option& given = command.find(option);
-    std::string asked = concat("--effort ", effort_);
+    std::string asked = to_text("--effort ", effort_);
     if (command.given(option)) {
-      asked = given.is_flag() ? option : concat(option, " ", given.value());
+      asked = given.is_flag() ? option : to_text(option, " ", given.value());
     }
-    throw Error(ErrorCode::kUsage, concat(asked, " needs --images or --inputs"));
+    throw Error(ErrorCode::kUsage, to_text(asked, " needs --images or --inputs"));
   }
 }
 
@@ -201,9 +201,9 @@ void AccuracyOptions::resume(MakeOptions& options) {
 void AccuracyOptions::print(const Recipe& recipe, const LearnReport& report) const {
   warn_of(report.bad);
   if (learning_steps(recipe).empty() || !info_of(recipe.effort).has_budget) return;
-  note(concat("--effort ", effort_, ": ", to_fixed(seconds_of(report, "tune_ranges"), 1),
-              " s for the ranges, ", to_fixed(seconds_of(report, "round_weights"), 1),
-              " s for the weights, of ", budget_));
+  note(to_text("--effort ", effort_, ": ", to_fixed(seconds_of(report, "tune_ranges"), 1),
+               " s for the ranges, ", to_fixed(seconds_of(report, "round_weights"), 1),
+               " s for the weights, of ", budget_));
 }
 
 void AccuracyOptions::finish() {

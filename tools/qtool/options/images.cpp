@@ -41,7 +41,7 @@ std::pair<std::int64_t, std::int64_t> parse_size(const std::string& text, const 
   const std::vector<std::int64_t> sides = parse_extents(text, option);
   if (sides.size() > 2) {
     throw Error(ErrorCode::kUsage,
-                concat(option, ": found '", text, "', expected WIDTHxHEIGHT or one number"));
+                to_text(option, ": found '", text, "', expected WIDTHxHEIGHT or one number"));
   }
   return {sides.front(), sides.back()};
 }
@@ -111,7 +111,7 @@ Preprocess assumed(const InputGeometry& geometry) {
 void warn_of(const std::vector<BadImage>& bad) {
   constexpr std::size_t kNamed = 10;
   for (std::size_t i = 0; i < bad.size() && i < kNamed; ++i) warning(bad[i].reason);
-  if (!bad.empty()) warning(concat(bad.size(), " images left out (--strict makes this an error)"));
+  if (!bad.empty()) warning(to_text(bad.size(), " images left out (--strict makes this an error)"));
 }
 
 void take_preprocess(Option& option) {
@@ -127,7 +127,7 @@ Preprocess read_preprocess(const std::string& name) {
     return preprocess_from_json(read_input(name, kMaxPreprocessBytes));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kIo) throw;
-    throw Error(error.code(), concat("preprocessing '", name, "': ", error.what()));
+    throw Error(error.code(), to_text("preprocessing '", name, "': ", error.what()));
   }
 }
 
@@ -182,7 +182,7 @@ void PreprocessOptions::name_by_default(Preprocess preprocess, std::string sourc
 void PreprocessOptions::read() {
   if (!preprocess_.empty()) {
     const std::string_view kind = is_preprocess_file(preprocess_) ? "file" : "preset";
-    named_ = {read_preprocess(preprocess_), concat("of ", kind, " '", preprocess_, "'")};
+    named_ = {read_preprocess(preprocess_), to_text("of ", kind, " '", preprocess_, "'")};
   }
   for (const auto& [option, value] :
        {std::pair("--resize", &resize_), {"--letterbox", &letterbox_}, {"--crop", &crop_}}) {
@@ -218,8 +218,8 @@ void PreprocessOptions::apply_resize(Preprocess& preprocess) const {
   }
   if (!fill_) return;
   if (preprocess.resize != ResizeMode::kLetterbox) {
-    throw Error(ErrorCode::kUsage, concat("--fill is the border of a letterbox, the resize is '",
-                                          text_of(preprocess, PreprocessField::kResize), "'"));
+    throw Error(ErrorCode::kUsage, to_text("--fill is the border of a letterbox, the resize is '",
+                                           text_of(preprocess, PreprocessField::kResize), "'"));
   }
   preprocess.fill = static_cast<std::uint8_t>(*fill_);
 }
@@ -245,9 +245,9 @@ void PreprocessOptions::apply_channels(const std::string& source, Preprocess& pr
       if (recounts) values.resize(1);
     } else if (recounts) {
       throw Error(ErrorCode::kUsage,
-                  concat("--channels ", channels_, ": the ", name_of(field), " ",
-                         text_of(preprocess, field), " of the preprocessing ", source, " is of ",
-                         channels_of(before), " channels; give --", name_of(field)));
+                  to_text("--channels ", channels_, ": the ", name_of(field), " ",
+                          text_of(preprocess, field), " of the preprocessing ", source, " is of ",
+                          channels_of(before), " channels; give --", name_of(field)));
     } else {
       std::reverse(values.begin(), values.begin() + 3);  // alpha stays the last one
     }
@@ -302,7 +302,7 @@ std::string PreprocessOptions::assumed_fields() const {
                         : field == PreprocessField::kStd ? std_.empty()
                                                          : false;
     if (!turned && !flags_for(field).empty()) continue;
-    fields += concat(fields.empty() ? "" : ", ", name_of(field));
+    fields += to_text(fields.empty() ? "" : ", ", name_of(field));
   }
   return fields;
 }
@@ -326,7 +326,7 @@ SourcedPreprocess PreprocessOptions::choose(const std::optional<StoredPreprocess
     apply_flags(chosen);
     if (resize_ != kNone) fill_size(geometry, chosen.preprocess);
   } else {
-    chosen.source = stored ? concat("stored in ", stored->where) : std::string(kAssumed);
+    chosen.source = stored ? to_text("stored in ", stored->where) : std::string(kAssumed);
     said = chosen.preprocess = stored ? stored->preprocess : assumed(geometry);
     fill_layout(geometry, chosen.preprocess);
     fill_size(geometry, chosen.preprocess);
@@ -345,24 +345,24 @@ SourcedPreprocess PreprocessOptions::choose(const std::optional<StoredPreprocess
     std::string difference;
     for (const PreprocessField field : differences(expected, chosen.preprocess)) {
       difference +=
-          concat(difference.empty() ? "" : "; ", name_of(field), " ",
-                 text_of(chosen.preprocess, field), " instead of ", text_of(expected, field));
+          to_text(difference.empty() ? "" : "; ", name_of(field), " ",
+                  text_of(chosen.preprocess, field), " instead of ", text_of(expected, field));
     }
     if (!difference.empty()) {
-      difference = concat("preprocessing: other than stored in ", stored->where, ": ", difference);
+      difference = to_text("preprocessing: other than stored in ", stored->where, ": ", difference);
       if (!force_) {
         throw Error(ErrorCode::kMismatch,
-                    concat(difference, "; leave the flags out or give --force"));
+                    to_text(difference, "; leave the flags out or give --force"));
       }
-      warning(concat(difference, "; the flags are used because of --force"));
+      warning(to_text(difference, "; the flags are used because of --force"));
     }
   }
   if (chosen.source == kAssumed) {
     chosen.assumed = assumed_fields();
     if (!chosen.assumed.empty()) {
       warning(
-          concat("no preprocessing is stored or named; assumed without knowing: ", chosen.assumed,
-                 ". Name what the network was trained with by --preprocess or flags"));
+          to_text("no preprocessing is stored or named; assumed without knowing: ", chosen.assumed,
+                  ". Name what the network was trained with by --preprocess or flags"));
     }
   }
   if (const std::optional<std::string> doubt = doubtful(chosen.preprocess)) warning(*doubt);

@@ -26,9 +26,9 @@ void set(Command& command, const char* flag, const std::vector<std::string>& val
   try {
     command.find(flag).set(values);
   } catch (const CommandLineError& problem) {
-    throw Error(ErrorCode::kUsage, concat("MNN configuration: ", problem.what()));
+    throw Error(ErrorCode::kUsage, to_text("MNN configuration: ", problem.what()));
   }
-  detail(concat("MNN configuration: ", flag, " ", values.front()));
+  detail(to_text("MNN configuration: ", flag, " ", values.front()));
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ void MnnOptions::apply(Command& command, PreprocessOptions& preprocess) const {
     config = read_mnn_config(read_input(file_, kMaxBytes));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kIo) throw;
-    throw Error(error.code(), concat("'", file_, "': ", error.what()));
+    throw Error(error.code(), to_text("'", file_, "': ", error.what()));
   }
   if (!any_given(command, {"--from"})) set(command, "--images", {config.images});
   if (config.limit) set(command, "--limit", {to_text(*config.limit)});
@@ -60,7 +60,7 @@ void MnnOptions::apply(Command& command, PreprocessOptions& preprocess) const {
   }
   set(command, "--exclude", config.exclude);
   if (config.preprocess) {
-    preprocess.name_by_default(*config.preprocess, concat("of MNN configuration '", file_, "'"));
+    preprocess.name_by_default(*config.preprocess, to_text("of MNN configuration '", file_, "'"));
   }
 }
 

@@ -35,7 +35,7 @@ double number_of(const std::string& text, const char* option) {
   } catch (const Error& error) {
     throw Error(ErrorCode::kUsage, error.what());
   }
-  throw Error(ErrorCode::kUsage, concat(option, ": found '", text, "', expected a finite number"));
+  throw Error(ErrorCode::kUsage, to_text(option, ": found '", text, "', expected a finite number"));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::pair<std::string, std::vector<float>> parse_assignment(const std::string& t
                                                             const char* expected) {
   const std::size_t sign = text.rfind('=');
   const auto refuse = [&] {
-    throw Error(ErrorCode::kUsage, concat(option, ": found '", text, "', expected ", expected));
+    throw Error(ErrorCode::kUsage, to_text(option, ": found '", text, "', expected ", expected));
   };
   if (sign == std::string::npos || sign == 0) refuse();
   std::vector<float> numbers;
@@ -89,7 +89,7 @@ void TypeOptions::add_to(Command& command) {
 
 void TypeOptions::require_effect(const Command& command, const Graph& prepared,
                                  const std::string& model) {
-  const std::string name = concat("model '", model, "'");
+  const std::string name = to_text("model '", model, "'");
   command.found(Trait::kWeights, name, [&] { return has_weights(prepared); });
   command.found(Trait::kWinograd, name, [&] { return has_winograd_weights(prepared); });
 }
@@ -118,10 +118,10 @@ TypeChoices TypeOptions::choices() const {
 void RewriteOptions::add_to(Command& command, const std::string& fallback) {
   command
       .option("--equalize", equalize_,
-              concat("Bring channels to a common range first (default: ", fallback,
-                     ")\n"
-                     "off, or table: by what the table knows of each channel. What one "
-                     "layer divides its channels by, the next ones multiply them by."))
+              to_text("Bring channels to a common range first (default: ", fallback,
+                      ")\n"
+                      "off, or table: by what the table knows of each channel. What one "
+                      "layer divides its channels by, the next ones multiply them by."))
       .placeholder("HOW")
       .one_of({"off", "table"});
 }
@@ -168,7 +168,7 @@ Overrides OverrideOptions::read() const {
       overrides = read_overrides(read_input(file_, kMaxOverridesBytes));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kIo) throw;
-      throw Error(error.code(), concat("'", file_, "': ", error.what()));
+      throw Error(error.code(), to_text("'", file_, "': ", error.what()));
     }
   }
   overrides.exclude.insert(overrides.exclude.end(), exclude_.begin(), exclude_.end());
@@ -177,7 +177,7 @@ Overrides OverrideOptions::read() const {
     constexpr const char* kExpected = "NAME=LOW,HIGH with LOW <= 0 <= HIGH";
     auto [name, numbers] = parse_assignment(text, "--range", kExpected);
     if (numbers.size() != 2 || !(numbers[0] <= 0.0F) || !(numbers[1] >= 0.0F)) {
-      throw Error(ErrorCode::kUsage, concat("--range: found '", text, "', expected ", kExpected));
+      throw Error(ErrorCode::kUsage, to_text("--range: found '", text, "', expected ", kExpected));
     }
     overrides.ranges.push_back({std::move(name), {numbers[0], numbers[1]}});
   }
@@ -190,7 +190,7 @@ Overrides OverrideOptions::read() const {
     const bool whole = !zero_point || static_cast<float>(*zero_point) == numbers[1];
     if (numbers.empty() || numbers.size() > 2 || (numbers.size() == 2 && !has_zero) || !whole ||
         !(numbers[0] > 0.0F)) {
-      throw Error(ErrorCode::kUsage, concat("--scale: found '", text, "', expected ", kExpected));
+      throw Error(ErrorCode::kUsage, to_text("--scale: found '", text, "', expected ", kExpected));
     }
     overrides.scales.push_back({std::move(name), numbers[0], zero_point});
   }

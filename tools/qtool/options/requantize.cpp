@@ -25,16 +25,16 @@ void RequantizeOption::add_to(Command& command) {
 void RequantizeOption::require_effect(const Command& command, const Models& models) {
   const Model& fp32 = models.fp32;
   const std::optional<Model>& int8 = models.int8;
-  const std::string second = int8 ? concat(" and '", int8->path, "'") : "";
+  const std::string second = int8 ? to_text(" and '", int8->path, "'") : "";
   command.found(
-      Trait::kRequantization, concat(int8 ? "models '" : "model '", fp32.path, "'", second),
+      Trait::kRequantization, to_text(int8 ? "models '" : "model '", fp32.path, "'", second),
       [&] { return has_fixed_scales(fp32.loaded) || (int8 && has_fixed_scales(int8->loaded)); });
 }
 
 Requantization RequantizeOption::path() const {
   if (const std::optional<Requantization> found = find_requantization(name)) return *found;
   throw Error(ErrorCode::kUsage,
-              concat("--requantize: found '", name, "', expected float, gemmlowp or single"));
+              to_text("--requantize: found '", name, "', expected float, gemmlowp or single"));
 }
 
 }  // namespace qtool::tool

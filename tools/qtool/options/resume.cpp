@@ -26,14 +26,14 @@ std::unique_ptr<PartialResults> ResumeOption::open(std::uint64_t key) const {
     case PartialFile::kAbsent:
       break;
     case PartialFile::kThisWork:
-      note(concat("--resume: '", file_, "' holds ", results->size(), " partial results"));
+      note(to_text("--resume: '", file_, "' holds ", results->size(), " partial results"));
       break;
     case PartialFile::kOtherWork:
-      warning(concat("--resume: '", file_, "' is of another model, table, options or images: ",
-                     "beginning anew, it will be replaced"));
+      warning(to_text("--resume: '", file_, "' is of another model, table, options or images: ",
+                      "beginning anew, it will be replaced"));
       break;
     case PartialFile::kDamaged:
-      warning(concat("--resume: '", file_, "' is damaged: beginning anew, it will be replaced"));
+      warning(to_text("--resume: '", file_, "' is damaged: beginning anew, it will be replaced"));
       break;
   }
   return results;

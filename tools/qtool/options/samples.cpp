@@ -59,8 +59,8 @@ void SampleOptions::add_to(Command& command, SamplesUse use) {
       .check([](const std::string& text) {
         return parse_part(text)
                    ? std::string()
-                   : concat("found '", text, "', expected K/N with K from 1 to N, N up to ",
-                            kMaxParts, ", such as 1/2");
+                   : to_text("found '", text, "', expected K/N with K from 1 to N, N up to ",
+                             kMaxParts, ", such as 1/2");
       })
       .group("Images");
   command.option("--limit", limit, "Use at most N images, spread evenly")
@@ -109,8 +109,8 @@ Samples SampleOptions::list(const Graph& graph) const {
     samples = samples.part(chosen.number - 1, chosen.parts);
     if (samples.size() == 0) {
       throw Error(ErrorCode::kUsage,
-                  concat("--part ", part, ": is empty, since there ", all == 1 ? "is " : "are ",
-                         all, " ", samples.noun(), all == 1 ? "" : "s"));
+                  to_text("--part ", part, ": is empty, since there ", all == 1 ? "is " : "are ",
+                          all, " ", samples.noun(), all == 1 ? "" : "s"));
     }
   }
   return limit > 0 ? samples.spread(limit) : samples;

@@ -45,7 +45,7 @@ TensorReading SequenceOptions::reading() const {
   for (const std::string& text : states_) {
     const std::vector<std::string> names = split(text, '=');
     if (names.size() != 2 || names[0].empty() || names[1].empty()) {
-      throw Error(ErrorCode::kUsage, concat("--state: found '", text, "', expected INPUT=OUTPUT"));
+      throw Error(ErrorCode::kUsage, to_text("--state: found '", text, "', expected INPUT=OUTPUT"));
     }
     reading.states.push_back({names[0], names[1]});
   }

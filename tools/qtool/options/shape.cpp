@@ -22,17 +22,17 @@ InputShapes given_shapes(const std::vector<InputSpec>& inputs,
     const std::size_t equals = option.rfind('=');
     const bool named = equals != std::string::npos;
     if (!named && inputs.size() != 1) {
-      throw Error(ErrorCode::kUsage, concat("--shape: found '", option, "', the model has ",
-                                            inputs.size(), " inputs; expected NAME=SHAPE"));
+      throw Error(ErrorCode::kUsage, to_text("--shape: found '", option, "', the model has ",
+                                             inputs.size(), " inputs; expected NAME=SHAPE"));
     }
     const std::string name = named ? option.substr(0, equals) : names.front();
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw Error(ErrorCode::kUsage, concat("--shape: the model has no input '", name, "'",
-                                            nearest_text(name, names)));
+      throw Error(ErrorCode::kUsage, to_text("--shape: the model has no input '", name, "'",
+                                             nearest_text(name, names)));
     }
     Shape shape(parse_extents(named ? option.substr(equals + 1) : option, "--shape"));
     if (!shapes.emplace(name, std::move(shape)).second) {
-      throw Error(ErrorCode::kUsage, concat("--shape: input '", name, "' has two shapes"));
+      throw Error(ErrorCode::kUsage, to_text("--shape: input '", name, "' has two shapes"));
     }
   }
   return shapes;
@@ -52,15 +52,15 @@ class NamedExtents {
     for (const std::string& option : options) {
       const std::size_t equals = option.rfind('=');
       if (equals == std::string::npos || equals == 0) {
-        throw Error(ErrorCode::kUsage, concat("--dim: found '", option, "', expected NAME=N"));
+        throw Error(ErrorCode::kUsage, to_text("--dim: found '", option, "', expected NAME=N"));
       }
       const std::vector<std::int64_t> extents = parse_extents(option.substr(equals + 1), "--dim");
       if (extents.size() != 1) {
-        throw Error(ErrorCode::kUsage, concat("--dim: found '", option, "', expected one number"));
+        throw Error(ErrorCode::kUsage, to_text("--dim: found '", option, "', expected one number"));
       }
       const std::string name = option.substr(0, equals);
       if (!given_.emplace(name, Given{extents.front()}).second) {
-        throw Error(ErrorCode::kUsage, concat("--dim: '", name, "' has two extents"));
+        throw Error(ErrorCode::kUsage, to_text("--dim: '", name, "' has two extents"));
       }
     }
   }
@@ -83,8 +83,8 @@ class NamedExtents {
     }
     for (const auto& [name, given] : given_) {
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      throw Error(ErrorCode::kUsage, concat("--dim: the inputs have no open extent '", name, "'",
-                                            nearest_text(name, names)));
+      throw Error(ErrorCode::kUsage, to_text("--dim: the inputs have no open extent '", name, "'",
+                                             nearest_text(name, names)));
     }
   }
 
@@ -92,8 +92,8 @@ class NamedExtents {
   void require_used() const {
     for (const auto& [name, given] : given_) {
       if (given.used) continue;
-      throw Error(ErrorCode::kUsage, concat("--dim ", name, "=", given.extent, " has no effect: ",
-                                            "--shape gives every input that has it"));
+      throw Error(ErrorCode::kUsage, to_text("--dim ", name, "=", given.extent, " has no effect: ",
+                                             "--shape gives every input that has it"));
     }
   }
 
@@ -115,17 +115,17 @@ Shape declared_shape(const InputSpec& input, const Value& value, NamedExtents& n
     if (open) extent = named.take((*value.shape)[axis].symbol);
     if (axis == 0 && open && extent && batch) {
       throw Error(ErrorCode::kUsage,
-                  concat("--dim ", (*value.shape)[axis].symbol, ": the first extent of input '",
-                         input.name, "' is what --batch gives"));
+                  to_text("--dim ", (*value.shape)[axis].symbol, ": the first extent of input '",
+                          input.name, "' is what --batch gives"));
     }
     known = extent || axis == 0;
     extents.push_back(axis == 0 ? batch.value_or(extent.value_or(1)) : extent.value_or(0));
   }
   if (known) return Shape(std::move(extents));
-  throw Error(ErrorCode::kUsage, concat("input '", input.name,
-                                        "' has no fixed size in the model; give it with --shape, "
-                                        "for example --shape 1x3x224x224, or its open extents "
-                                        "with --dim"));
+  throw Error(ErrorCode::kUsage, to_text("input '", input.name,
+                                         "' has no fixed size in the model; give it with --shape, "
+                                         "for example --shape 1x3x224x224, or its open extents "
+                                         "with --dim"));
 }
 
 Tensor noise(DType dtype, const Shape& shape) {

@@ -33,8 +33,8 @@ void WrittenModel::require_readable() const {
     static_cast<void>(prepare(load(), interrupted));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kCancelled) throw;
-    throw Error(error.code(), concat("model '", name, "', which is not kept because it cannot be ",
-                                     "read again: ", error.what()));
+    throw Error(error.code(), to_text("model '", name, "', which is not kept because it cannot be ",
+                                      "read again: ", error.what()));
   }
 }
 
@@ -53,7 +53,7 @@ Verification verify_with_progress(const Model& fp32, const Model& int8, const Sa
   EvalOptions options;
   options.preprocess = make.preprocess;
   options.bad_images = make.bad_images;
-  ProgressDisplay progress("verify", concat(samples.noun(), "s"), run.progress_style());
+  ProgressDisplay progress("verify", to_text(samples.noun(), "s"), run.progress_style());
   options.threads = run.threads;
   options.progress = progress.callback();
   Verification verified = verify(*fp32.executor, *int8.executor, samples, options, min_sqnr_db);

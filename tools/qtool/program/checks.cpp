@@ -26,8 +26,8 @@ Check whole(std::int64_t least, std::int64_t most, std::string expected) {
   return [=](const std::string& text) {
     const std::optional<std::int64_t> value = parsed<std::int64_t>(text, parse_int);
     if (value && *value >= least && *value <= most) return std::string();
-    return value ? concat("found ", *value, ", expected ", expected)
-                 : concat("found '", text, "', expected a whole number, ", expected);
+    return value ? to_text("found ", *value, ", expected ", expected)
+                 : to_text("found '", text, "', expected a whole number, ", expected);
   };
 }
 
@@ -54,24 +54,24 @@ Check time_span() {
       }
     }();
     if (seconds && *seconds >= kMinSeconds && *seconds <= kMaxSeconds) return std::string();
-    return concat("found '", text, "', expected a time such as 90s, 5m or 1h");
+    return to_text("found '", text, "', expected a time such as 90s, 5m or 1h");
   };
 }
 
 Check whole_number(std::int64_t least, std::int64_t most) {
-  return whole(least, most, concat(least, " to ", most));
+  return whole(least, most, to_text(least, " to ", most));
 }
 
 Check whole_number_from(std::int64_t least) {
-  return whole(least, std::numeric_limits<std::int64_t>::max(), concat(least, " or more"));
+  return whole(least, std::numeric_limits<std::int64_t>::max(), to_text(least, " or more"));
 }
 
 Check number(std::function<bool(double)> fits, std::string expected) {
   return [fits = std::move(fits), expected = std::move(expected)](const std::string& text) {
     const std::optional<double> value = parsed<double>(text, parse_double);
     if (value && fits(*value)) return std::string();
-    return concat("found ", value ? to_text(*value) : concat("'", text, "'"), ", expected ",
-                  expected);
+    return to_text("found ", value ? to_text(*value) : to_text("'", text, "'"), ", expected ",
+                   expected);
   };
 }
 

@@ -16,7 +16,7 @@ std::string text_of(const std::vector<Company>& company) {
   std::vector<std::string> parts;
   for (const Company& one : company) {
     parts.push_back(one.values.empty() ? one.option
-                                       : concat(one.option, " ", alternatives(one.values)));
+                                       : to_text(one.option, " ", alternatives(one.values)));
   }
   return alternatives(parts);
 }
@@ -74,7 +74,7 @@ Option* Command::look_up(const std::string& name) const {
 
 Option& Command::require(const std::string& name) const {
   Option* option = look_up(name);
-  if (option == nullptr) throw std::logic_error(concat(name_, " has no option ", name));
+  if (option == nullptr) throw std::logic_error(to_text(name_, " has no option ", name));
   return *option;
 }
 
@@ -111,12 +111,12 @@ std::string Command::broken(const Rule& rule) const {
   const Company& named = met != rule.company.end() ? *met : rule.company.front();
   const std::string& value = find(named.option).value();
   if (rule.effect == Effect::kNotWith || (!named.values.empty() && !value.empty())) {
-    std::string text = concat(rule.option, " has no effect with ", named.option,
-                              named.values.empty() ? "" : concat(" ", value));
-    if (rule.effect == Effect::kOnlyWith) text += concat("; it goes with ", text_of(rule.company));
+    std::string text = to_text(rule.option, " has no effect with ", named.option,
+                               named.values.empty() ? "" : to_text(" ", value));
+    if (rule.effect == Effect::kOnlyWith) text += to_text("; it goes with ", text_of(rule.company));
     return text;
   }
-  return concat(rule.option, " has no effect without ", text_of(rule.company));
+  return to_text(rule.option, " has no effect without ", text_of(rule.company));
 }
 
 void Command::require_effect() const {
@@ -133,8 +133,8 @@ void Command::found(Trait trait, const std::string& files,
     return one.trait == trait && meant(one.option);
   });
   if (rule == file_rules_.end() || holds()) return;
-  throw Error(ErrorCode::kUsage, concat(rule->option, " has no effect with ", files,
-                                        "; it goes with ", text_of(trait)));
+  throw Error(ErrorCode::kUsage, to_text(rule->option, " has no effect with ", files,
+                                         "; it goes with ", text_of(trait)));
 }
 
 std::vector<const Option*> Command::first_options() const {
@@ -147,13 +147,13 @@ std::string Command::company_text(const Option& option) const {
   std::string text;
   for (const Rule& rule : rules_) {
     if (&find(rule.option) != &option) continue;
-    text += concat(text.empty() ? "" : " ",
-                   rule.effect == Effect::kOnlyWith ? "Goes with " : "Not with ",
-                   text_of(rule.company), ".");
+    text += to_text(text.empty() ? "" : " ",
+                    rule.effect == Effect::kOnlyWith ? "Goes with " : "Not with ",
+                    text_of(rule.company), ".");
   }
   for (const FileRule& rule : file_rules_) {
     if (&find(rule.option) != &option) continue;
-    text += concat(text.empty() ? "" : " ", "Goes with ", text_of(rule.trait), ".");
+    text += to_text(text.empty() ? "" : " ", "Goes with ", text_of(rule.trait), ".");
   }
   return text;
 }

@@ -36,7 +36,7 @@ std::vector<Entry> entries_of(const Program& program, const Command& command) {
 
 std::string joined(const std::vector<std::string>& words, std::string_view between = " ") {
   std::string text;
-  for (const std::string& word : words) text += concat(text.empty() ? "" : between, word);
+  for (const std::string& word : words) text += to_text(text.empty() ? "" : between, word);
   return text;
 }
 
@@ -51,7 +51,7 @@ std::string in_quotes(std::string_view text, std::string_view special = "") {
     if (special.find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
-  return concat("'", out, "'");
+  return to_text("'", out, "'");
 }
 
 // Words that are not completed here are completed as files, by `-o default`.
@@ -61,25 +61,25 @@ std::string bash(const Program& program) {
   std::string values;
   for (const auto& command : program.commands()) {
     const std::string& name = command->name();
-    names += concat(names.empty() ? "" : " ", name);
+    names += to_text(names.empty() ? "" : " ", name);
     std::vector<std::string> all;
     for (const Entry& entry : entries_of(program, *command)) {
       if (entry.option->is_positional()) {
         if (entry.option->words().empty()) continue;
-        values += concat("    ", name, ":", name,
-                         ") words=", in_quotes(joined(entry.option->words())), " ;;\n");
+        values += to_text("    ", name, ":", name,
+                          ") words=", in_quotes(joined(entry.option->words())), " ;;\n");
         continue;
       }
       all.insert(all.end(), entry.text.names.begin(), entry.text.names.end());
       if (entry.text.value.empty()) continue;
       std::vector<std::string> patterns;
       for (const std::string& option : entry.text.names) patterns.push_back(name + ":" + option);
-      values += concat("    ", joined(patterns, "|"),
-                       ") words=", in_quotes(joined(entry.option->words())), " ;;\n");
+      values += to_text("    ", joined(patterns, "|"),
+                        ") words=", in_quotes(joined(entry.option->words())), " ;;\n");
     }
-    options += concat("        ", name, ") words=", in_quotes(joined(all)), " ;;\n");
+    options += to_text("        ", name, ") words=", in_quotes(joined(all)), " ;;\n");
   }
-  return concat(
+  return to_text(
       "# bash completion for qtool\n"
       "_qtool() {\n"
       "  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
@@ -105,7 +105,7 @@ std::string bash(const Program& program) {
 }
 
 std::string zsh_action(const Entry& entry) {
-  if (!entry.option->words().empty()) return concat("(", joined(entry.option->words()), ")");
+  if (!entry.option->words().empty()) return to_text("(", joined(entry.option->words()), ")");
   return entry.takes_path() ? "_files" : " ";
 }
 
@@ -115,33 +115,34 @@ std::string zsh(const Program& program) {
   std::string cases;
   for (const auto& command : program.commands()) {
     const std::string& name = command->name();
-    names += concat("    ", in_quotes(concat(name, ":", command->summary())), "\n");
-    cases += concat("    ", name, ")\n      _arguments");
+    names += to_text("    ", in_quotes(to_text(name, ":", command->summary())), "\n");
+    cases += to_text("    ", name, ")\n      _arguments");
     for (const Entry& entry : entries_of(program, *command)) {
       const std::string action = zsh_action(entry);
       if (entry.option->is_positional()) {
         cases +=
-            concat(" \\\n        ", in_quotes(concat(entry.option->takes_several() ? "*:" : ":",
-                                                     command->name(), ":", action)));
+            to_text(" \\\n        ", in_quotes(to_text(entry.option->takes_several() ? "*:" : ":",
+                                                       command->name(), ":", action)));
         continue;
       }
       for (const std::string& option : entry.text.names) {
-        std::string spec = in_quotes(concat(entry.option->takes_several() ? "*" : "", option, "["));
+        std::string spec =
+            in_quotes(to_text(entry.option->takes_several() ? "*" : "", option, "["));
         spec.pop_back();
         spec += in_quotes(entry.text.summary, kSpecial).substr(1);
         spec.pop_back();
         spec += "]";
         if (!entry.text.value.empty()) {
-          spec += in_quotes(concat(":", entry.text.value, ":", action)).substr(1);
+          spec += in_quotes(to_text(":", entry.text.value, ":", action)).substr(1);
         } else {
           spec += "'";
         }
-        cases += concat(" \\\n        ", spec);
+        cases += to_text(" \\\n        ", spec);
       }
     }
     cases += "\n      ;;\n";
   }
-  return concat(
+  return to_text(
       "#compdef qtool\n"
       "_qtool() {\n"
       "  local -a commands=(\n",
@@ -164,27 +165,27 @@ std::string zsh(const Program& program) {
 std::string fish(const Program& program) {
   std::string out = "# fish completion for qtool\n";
   for (const auto& command : program.commands()) {
-    out += concat("complete -c qtool -n __fish_use_subcommand -a ", command->name(), " -d ",
-                  in_quotes(command->summary(), "\\"), "\n");
+    out += to_text("complete -c qtool -n __fish_use_subcommand -a ", command->name(), " -d ",
+                   in_quotes(command->summary(), "\\"), "\n");
   }
   for (const auto& command : program.commands()) {
     const std::string start =
-        concat("complete -c qtool -n '__fish_seen_subcommand_from ", command->name(), "'");
+        to_text("complete -c qtool -n '__fish_seen_subcommand_from ", command->name(), "'");
     for (const Entry& entry : entries_of(program, *command)) {
       if (entry.option->is_positional()) {
         if (!entry.option->words().empty())
-          out += concat(start, " -a ", in_quotes(joined(entry.option->words())), "\n");
+          out += to_text(start, " -a ", in_quotes(joined(entry.option->words())), "\n");
         continue;
       }
       out += start;
       for (const std::string& name : entry.text.names) {
-        out += name.starts_with("--") ? concat(" -l ", name.substr(2))
-                                      : concat(" -s ", name.substr(1));
+        out += name.starts_with("--") ? to_text(" -l ", name.substr(2))
+                                      : to_text(" -s ", name.substr(1));
       }
       if (!entry.text.value.empty()) out += entry.takes_path() ? " -r" : " -x";
       if (!entry.option->words().empty())
-        out += concat(" -a ", in_quotes(joined(entry.option->words())));
-      out += concat(" -d ", in_quotes(entry.text.summary, "\\"), "\n");
+        out += to_text(" -a ", in_quotes(joined(entry.option->words())));
+      out += to_text(" -d ", in_quotes(entry.text.summary, "\\"), "\n");
     }
   }
   return out;

@@ -30,7 +30,7 @@ void add_keys(const Command& command, std::vector<std::string>& keys) {
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   throw CommandLineError(
-      concat("config file: unknown ", what, " '", name, "'", nearest_text(name, candidates)));
+      to_text("config file: unknown ", what, " '", name, "'", nearest_text(name, candidates)));
 }
 
 const Command& command_of_section(const Program& program, const std::string& name) {
@@ -55,7 +55,7 @@ void require_known(const Command& command, const std::string& key) {
   if (knows(command, key)) return;
   std::vector<std::string> keys;
   add_keys(command, keys);
-  refuse_key(concat("key in [", command.name(), "]"), key, keys);
+  refuse_key(to_text("key in [", command.name(), "]"), key, keys);
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ void require_known(const Command& command, const std::string& key) {
 std::string config_text(std::string_view bytes) {
   const std::string_view found = recognise_foreign_file(bytes);
   if (!found.empty()) {
-    throw CommandLineError(concat("config file: ", found, ", expected TOML or INI"));
+    throw CommandLineError(to_text("config file: ", found, ", expected TOML or INI"));
   }
   return std::string(without_byte_order_mark(bytes));
 }
@@ -82,7 +82,7 @@ std::vector<ConfigEntry> entries_for(Command* given, const Program& program,
     require_known(program, entry.key);
     if (given == nullptr || !knows(*given, entry.key)) continue;
     // If the command line gives the option too, the value does not come from the file.
-    const std::string name = concat("--", entry.key);
+    const std::string name = to_text("--", entry.key);
     const Option* option = given->find_or_null(name);
     if (option != nullptr && !option->given()) given->note_shared(name);
     entry.sections = {given->name()};

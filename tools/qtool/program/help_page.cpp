@@ -24,10 +24,10 @@ std::size_t page_width() {
 
 std::string term(const OptionText& text) {
   std::string names;
-  for (const std::string& name : text.names) names += concat(names.empty() ? "" : ", ", name);
+  for (const std::string& name : text.names) names += to_text(names.empty() ? "" : ", ", name);
   // An option without a short name is indented, so that all long names begin in one column.
   const std::string_view shift = names.starts_with("--") ? "    " : "";
-  return concat(shift, names, text.value.empty() ? "" : " ", text.value);
+  return to_text(shift, names, text.value.empty() ? "" : " ", text.value);
 }
 
 void add_examples(const Command& command, Page& page) {
@@ -40,27 +40,27 @@ void add_examples(const Command& command, Page& page) {
 Page::Page() : width_(page_width()) {}
 
 void Page::paragraph(const std::string& text) { out_ += wrapped(text, 0, width_) + "\n"; }
-void Page::title(const std::string& text) { out_ += concat("\n", text, ":\n"); }
-void Page::line(const std::string& text) { out_ += concat("  ", text, "\n"); }
+void Page::title(const std::string& text) { out_ += to_text("\n", text, ":\n"); }
+void Page::line(const std::string& text) { out_ += to_text("  ", text, "\n"); }
 
 void Page::row(const std::string& term, const std::string& text, std::size_t text_column) {
   const std::size_t column = std::min(text_column, width_ / 3);
   const std::size_t indent = term.find_first_not_of(' ');  // wrapped() would remove the indent
-  out_ += concat("  ", term.substr(0, indent), wrapped(term.substr(indent), 4, width_));
+  out_ += to_text("  ", term.substr(0, indent), wrapped(term.substr(indent), 4, width_));
   if (term.size() + 4 > column) {
-    out_ += concat("\n", std::string(column, ' '));
+    out_ += to_text("\n", std::string(column, ' '));
   } else {
     out_ += std::string(column - 2 - term.size(), ' ');
   }
-  out_ += concat(wrapped(text, column, width_), "\n");
+  out_ += to_text(wrapped(text, column, width_), "\n");
 }
 
 void Page::command_line(const std::string& line) {
-  out_ += concat("  ", wrapped(line, 6, width_, " \\"), "\n");
+  out_ += to_text("  ", wrapped(line, 6, width_, " \\"), "\n");
 }
 
 void Page::usage(const std::string& line) {
-  out_ += concat("\nUsage: ", wrapped(line, 7, width_), "\n");
+  out_ += to_text("\nUsage: ", wrapped(line, 7, width_), "\n");
 }
 
 std::string help_page(const Command& command) {
@@ -73,7 +73,7 @@ std::string help_page(const Command& command) {
     page.row(term(text), text.summary);
   }
   add_examples(command, page);
-  page.paragraph(concat("\nEvery option: qtool ", command.name(), " --help-all"));
+  page.paragraph(to_text("\nEvery option: qtool ", command.name(), " --help-all"));
   return page.take();
 }
 
@@ -85,7 +85,7 @@ std::string whole_help_page(const Program& program, const Command& command) {
     page.title(group.name);
     for (const Option* option : group.options) {
       const OptionText text = describe(command, *option);
-      page.row(term(text), concat(text.summary, text.details.empty() ? "" : ". ", text.details));
+      page.row(term(text), to_text(text.summary, text.details.empty() ? "" : ". ", text.details));
     }
   }
   add_examples(command, page);

@@ -77,7 +77,7 @@ std::string methods_text() {
   for (const MethodInfo& method : methods()) {
     std::string names;
     for (const MethodAlias& alias : method_aliases()) {
-      if (alias.name == method.name) names += concat(names.empty() ? "" : ", ", alias.alias);
+      if (alias.name == method.name) names += to_text(names.empty() ? "" : ", ", alias.alias);
     }
     if (!names.empty()) page.row(std::string(method.name), names, kNameWidth);
   }

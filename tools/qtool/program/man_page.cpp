@@ -50,48 +50,48 @@ std::string upper(std::string text) {
 }
 
 std::string head(const std::string& page, const std::string& summary, const std::string& usage) {
-  return concat(".TH ", escaped(upper(page)),
-                " 1 \"\" \"qtool " QTOOL_VERSION "\" \"User Commands\"\n.SH NAME\n", escaped(page),
-                " \\- ", escaped(summary), "\n.SH SYNOPSIS\n", escaped(usage), "\n");
+  return to_text(".TH ", escaped(upper(page)),
+                 " 1 \"\" \"qtool " QTOOL_VERSION "\" \"User Commands\"\n.SH NAME\n", escaped(page),
+                 " \\- ", escaped(summary), "\n.SH SYNOPSIS\n", escaped(usage), "\n");
 }
 
 std::string entry(const OptionText& text) {
   std::string names;
   for (const std::string& name : text.names) {
-    names += concat(names.empty() ? "" : ", ", "\\fB", escaped(name), "\\fR");
+    names += to_text(names.empty() ? "" : ", ", "\\fB", escaped(name), "\\fR");
   }
-  return concat(".TP\n", names,
-                text.value.empty() ? "" : concat(" \\fI", escaped(text.value), "\\fR"), "\n",
-                escaped(text.summary), ".\n",
-                text.details.empty() ? "" : concat(escaped(text.details), "\n"));
+  return to_text(".TP\n", names,
+                 text.value.empty() ? "" : to_text(" \\fI", escaped(text.value), "\\fR"), "\n",
+                 escaped(text.summary), ".\n",
+                 text.details.empty() ? "" : to_text(escaped(text.details), "\n"));
 }
 
 }  // namespace
 
 std::string man_page(const Program& program, const Command& command) {
-  std::string page = head(concat("qtool-", command.name()), command.summary(),
-                          concat("qtool ", synopsis(command)));
+  std::string page = head(to_text("qtool-", command.name()), command.summary(),
+                          to_text("qtool ", synopsis(command)));
   page += ".SH OPTIONS\n";
   for (const OptionGroup& group : groups_of(program, command)) {
-    page += concat(".SS ", escaped(group.name), "\n");
+    page += to_text(".SS ", escaped(group.name), "\n");
     for (const Option* option : group.options) page += entry(describe(command, *option));
   }
   page += ".SH EXAMPLES\n.EX\n";
-  for (const std::string& example : command.examples()) page += concat(escaped(example), "\n");
-  return concat(page, ".EE\n", kExitStatus, ".SH SEE ALSO\n.BR qtool (1)\n");
+  for (const std::string& example : command.examples()) page += to_text(escaped(example), "\n");
+  return to_text(page, ".EE\n", kExitStatus, ".SH SEE ALSO\n.BR qtool (1)\n");
 }
 
 std::string man_page(const Program& program) {
   std::string page =
       head("qtool", "post-training quantization of ONNX networks", "qtool COMMAND [options]");
-  page += concat(".SH DESCRIPTION\n", escaped(program.summary()), "\n.SH COMMANDS\n");
+  page += to_text(".SH DESCRIPTION\n", escaped(program.summary()), "\n.SH COMMANDS\n");
   std::string pages;
   for (const auto& command : program.commands()) {
-    page +=
-        concat(".TP\n\\fB", escaped(command->name()), "\\fR\n", escaped(command->summary()), ".\n");
-    pages += concat(pages.empty() ? "" : " ,\n", ".BR qtool\\-", command->name(), " (1)");
+    page += to_text(".TP\n\\fB", escaped(command->name()), "\\fR\n", escaped(command->summary()),
+                    ".\n");
+    pages += to_text(pages.empty() ? "" : " ,\n", ".BR qtool\\-", command->name(), " (1)");
   }
-  return concat(page, kExitStatus, ".SH SEE ALSO\n", pages, "\n");
+  return to_text(page, kExitStatus, ".SH SEE ALSO\n", pages, "\n");
 }
 
 }  // namespace qtool::tool

@@ -39,8 +39,8 @@ Option::Option(std::string names, Variable variable, std::string text)
       positional_name_ = name;
     }
   }
-  name_ = !long_names_.empty()    ? concat("--", long_names_.front())
-          : !short_names_.empty() ? concat("-", short_names_.front())
+  name_ = !long_names_.empty()    ? to_text("--", long_names_.front())
+          : !short_names_.empty() ? to_text("-", short_names_.front())
                                   : positional_name_;
 }
 
@@ -78,7 +78,7 @@ Option& Option::one_of(std::vector<std::string> words) {
   offer(words);
   return check([words = std::move(words)](const std::string& value) {
     if (std::find(words.begin(), words.end(), value) != words.end()) return std::string();
-    return concat("found '", value, "', expected ", alternatives(words));
+    return to_text("found '", value, "', expected ", alternatives(words));
   });
 }
 
@@ -134,7 +134,7 @@ bool Option::is_configurable() const { return !std::holds_alternative<std::nullp
 const std::string& Option::value() const { return given() ? values_.back() : default_text_; }
 
 void Option::set(const std::vector<std::string>& values) {
-  if (!setter_) throw std::logic_error(concat(name_, " is set before the command line is read"));
+  if (!setter_) throw std::logic_error(to_text(name_, " is set before the command line is read"));
   setter_(values);
 }
 

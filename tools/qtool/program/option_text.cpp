@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kUngrouped = "Options";  // heading of options without a group
 
 std::string placeholder_of(const Option& option) {
-  return concat(option.placeholder(), option.takes_several() ? "..." : "");
+  return to_text(option.placeholder(), option.takes_several() ? "..." : "");
 }
 
 std::string appended(std::string text, const std::string& more) {
@@ -35,11 +35,11 @@ OptionText describe(const Command& command, const Option& option) {
   text.summary = description.substr(0, end);
   if (option.is_required() && !option.is_positional()) text.summary += " (required)";
   const std::string& value = option.default_text();
-  if (!value.empty()) text.summary += concat(" (default: ", value, ")");
+  if (!value.empty()) text.summary += to_text(" (default: ", value, ")");
   if (end != std::string::npos) text.details = description.substr(end + 1);
   const std::vector<std::string>& words = option.words();
   if (!words.empty()) {
-    text.details = appended(text.details, concat("One of ", alternatives(words), "."));
+    text.details = appended(text.details, to_text("One of ", alternatives(words), "."));
   }
   if (option.takes_several() && !option.is_positional()) {
     text.details = appended(text.details, "May be given several times.");
@@ -74,12 +74,12 @@ std::string synopsis(const Command& command) {
   std::string text = command.name();
   for (const auto& option : command.options()) {
     if (!option->is_positional()) continue;
-    text += option->is_required() ? concat(" ", placeholder_of(*option))
-                                  : concat(" [", placeholder_of(*option), "]");
+    text += option->is_required() ? to_text(" ", placeholder_of(*option))
+                                  : to_text(" [", placeholder_of(*option), "]");
   }
   for (const auto& option : command.options()) {
     if (option->is_positional() || !option->is_required()) continue;
-    text += concat(" ", option->name(), " ", option->placeholder());
+    text += to_text(" ", option->name(), " ", option->placeholder());
   }
   return text + " [options]";
 }

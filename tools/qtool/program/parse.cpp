@@ -25,13 +25,13 @@ CLI::Validator validator(const Check& check) { return {check, ""}; }
 // Reports a wrong value of a flag, as in --json=maybe, like wrong values of other options.
 std::string check_flag(const std::string& value) {
   const bool known = value == "true" || value == "false";
-  return known ? std::string() : concat("found '", value, "', expected true or false");
+  return known ? std::string() : to_text("found '", value, "', expected true or false");
 }
 
 /// Refuses an empty word for every option, because it is not a file, a number or a name.
 Check refuse_empty(const Option& option) {
   return [check = option.check(), expected = option.placeholder()](std::string& value) {
-    if (value.empty()) return concat("found '', expected ", expected);
+    if (value.empty()) return to_text("found '', expected ", expected);
     return check ? check(value) : std::string();
   };
 }

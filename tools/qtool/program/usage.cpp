@@ -26,7 +26,7 @@ std::vector<const Option*> known_options(const Program& program, const Command* 
 
 std::string quoted(const std::vector<std::string>& values) {
   std::string text;
-  for (const std::string& value : values) text += concat(text.empty() ? "'" : ", '", value, "'");
+  for (const std::string& value : values) text += to_text(text.empty() ? "'" : ", '", value, "'");
   return text;
 }
 
@@ -45,7 +45,7 @@ std::string unknown_word_text(const Program& program, const Command* given,
     kind = "command";
     for (const auto& command : program.commands()) candidates.push_back(command->name());
   }
-  return concat("unknown ", kind, " '", word, "'", nearest_text(word, candidates));
+  return to_text("unknown ", kind, " '", word, "'", nearest_text(word, candidates));
 }
 
 std::string wrong_count_text(const Program& program, const Command* given,
@@ -54,11 +54,11 @@ std::string wrong_count_text(const Program& program, const Command* given,
     if (option->is_flag()) continue;
     const std::vector<std::string>& values = option->values();
     if (values.size() > 1 && !option->takes_several()) {
-      return concat(option->name(), ": given ", values.size(), " times (", quoted(values),
-                    "), expected once");
+      return to_text(option->name(), ": given ", values.size(), " times (", quoted(values),
+                     "), expected once");
     }
     if (values.empty() && message.starts_with(option->name() + ":")) {
-      return concat(option->name(), ": found no value, expected ", option->placeholder());
+      return to_text(option->name(), ": found no value, expected ", option->placeholder());
     }
   }
   return message;

@@ -30,10 +30,10 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/
 
 std::string write(const CalibrationTable& table, const TableWriteOptions& /*options*/) {
   require_eight_bits(table, kWhat);
-  std::string text = concat(kHead, "\n");
+  std::string text = to_text(kHead, "\n");
   for (const ActivationEntry& entry : table.activations) {
-    text += concat(name_for_row(entry.tensor, kWhat, Comments::kNone), ",",
-                   to_text(threshold_of(entry)), "\n");
+    text += to_text(name_for_row(entry.tensor, kWhat, Comments::kNone), ",",
+                    to_text(threshold_of(entry)), "\n");
   }
   return text;
 }
