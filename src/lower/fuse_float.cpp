@@ -44,13 +44,16 @@ class FloatFusion {
   }
 
   std::optional<Clamp> fusable_clamp(const Node& node) const {
-    const std::optional<Range> bounds = clamp_of(graph_, node);
+    std::optional<Range> bounds = clamp_of(graph_, node);
+    if (!bounds) return std::nullopt;
+    if (node.is("Clip")) {
+      constexpr float kMax = std::numeric_limits<float>::max();  // ONNX's limit for a missing bound
+      if (!node.has_input(1)) bounds->min = -kMax;
+      if (!node.has_input(2)) bounds->max = kMax;
+    }
     // oneDNN's clip needs min <= max; a Clip with min > max stays a node of its own.
-    if (!bounds || bounds->min > bounds->max) return std::nullopt;
-    constexpr float kMax = std::numeric_limits<float>::max();  // ONNX's limit for a missing bound
-    const bool clips = node.is("Clip");
-    return Clamp{clips && !node.has_input(1) ? -kMax : bounds->min,
-                 clips && !node.has_input(2) ? kMax : bounds->max};
+    if (bounds->min > bounds->max) return std::nullopt;
+    return Clamp{bounds->min, bounds->max};
   }
 
   void take_output(NodeId id, NodeId absorbed) {

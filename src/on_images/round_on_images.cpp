@@ -38,11 +38,6 @@ constexpr std::int64_t kMaxRows = 24'576;
 constexpr std::int64_t kMaxSampleRows = 8'192;
 constexpr std::int64_t kMaxSampleBytes = std::int64_t{256} << 20;
 
-// The most bytes of moments in one pass. More passes take longer, but the moments of a whole
-// network and the matrices that are made from them may take more memory than everything else
-// together.
-constexpr std::int64_t kPassBytes = std::int64_t{128} << 20;
-
 /// The most vectors that a layer gets from one image.
 std::int64_t rows_of_each(const Samples& samples) {
   return std::max<std::int64_t>(1, kMaxRows / std::max<std::int64_t>(samples.size(), 1));
@@ -264,7 +259,11 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
                                 const RoundOnImagesOptions& limits) {
   const RoundingInfo& rounding = find_rounding(options.rounding);
   const int threads = resolve_threads(collect.threads);
-  const Groundwork ground = lay_groundwork(fp32.graph(), table, options, learned);
+  // Wide tensors do not change which layers become integers, and some may lie in the part of the
+  // network that is not run.
+  StaticOptions narrow = options;
+  narrow.wide.clear();
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, narrow, learned);
   const Graph& graph = ground.graph();
   // Rewrites change the values that layers multiply, so the rewritten graph is run.
   std::optional<Executor> rewritten;
@@ -278,7 +277,7 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   if (limits.resume != nullptr) {
     take_results(ground, *limits.resume, correction, layers, result.weights);
   }
-  std::int64_t pass_bytes = std::min(limits.rounding_memory, kPassBytes);
+  std::int64_t pass_bytes = std::min(limits.rounding_memory, limits.pass_bytes);
   if (rounding.needs == RoundingNeeds::kSamples) {
     make_room_for_samples(layers, samples.size(), limits.rounding_memory);
     pass_bytes = limits.rounding_memory;

@@ -40,6 +40,7 @@ StaticInputs inputs_of_samples(const Executor& fp32, const Recipe& recipe, const
 LearnReport learn(const Executor& fp32, const Recipe& recipe, const Samples& samples,
                   const MakeOptions& options, StaticInputs& inputs) {
   const Recipe whole = resolved(recipe);
+  require_fitting(whole, &samples);
   LearnReport report;
   Making making{fp32.whole_graph(), &fp32, whole, &samples, options, inputs, report};
   run_steps(StepGives::kLearned, making);
@@ -53,11 +54,11 @@ MadeModel made_of(const Graph& prepared, const Executor* fp32, const Recipe& rec
                   StaticInputs inputs, const Samples* samples, const MakeOptions& options,
                   LearnReport report) {
   const Recipe whole = resolved(recipe);
+  require_fitting(whole, samples);
   MadeModel made;
   made.inputs = std::move(inputs);
   made.learned = std::move(report);
   Making making{prepared, fp32, whole, samples, options, made.inputs, made.learned};
-  require_fitting(making);
   run_steps(StepGives::kLearned, making);
   run_steps(StepGives::kModel, making);
   made.int8 = *std::move(making.int8);
@@ -69,6 +70,7 @@ MadeModel made_of(const Graph& prepared, const Executor* fp32, const Recipe& rec
 
 MadeModel make_model(const Executor& fp32, const Recipe& recipe, const Samples& samples,
                      const MakeOptions& options) {
+  require_fitting(resolved(recipe), &samples);  // before the samples are observed
   LearnReport report;
   StaticInputs inputs = inputs_of_samples(fp32, recipe, samples, options, report);
   return made_of(fp32.whole_graph(), &fp32, recipe, std::move(inputs), &samples, options,

@@ -54,26 +54,25 @@ CollectOptions Making::collect() const {
   return collect;
 }
 
-void require_fitting(const Making& making) {
-  const Recipe& recipe = making.recipe;
+void require_fitting(const Recipe& recipe, const Samples* samples) {
   const bool has_ranges = recipe.mode == QuantizeMode::kStatic;
+  const auto require_effect = [&](bool asked, std::string_view what) {
+    if (has_ranges || !asked) return;
+    throw Error(ErrorCode::kUsage, to_text(what, " no effect in mode ", name_of(recipe.mode)));
+  };
   const Overrides& given = recipe.overrides;
-  if (!has_ranges && !(given.ranges.empty() && given.scales.empty() && given.wide.empty())) {
-    throw Error(ErrorCode::kUsage,
-                to_text("overrides: ranges, scales and wide tensors have no effect in mode ",
-                        name_of(recipe.mode)));
-  }
+  require_effect(!given.ranges.empty() || !given.scales.empty() || !given.wide.empty(),
+                 "overrides: ranges, scales and wide tensors have");
+  require_effect(recipe.form != ModelForm::kQdq, to_text("form ", name_of(recipe.form), " has"));
   for (const RecipeStep& step : recipe_steps()) {
     if (step.gives == StepGives::kTable || step.needs != StepNeeds::kSamples) continue;
     if (!step.is_wanted(recipe)) continue;
-    if (!has_ranges && step.gives == StepGives::kLearned) {
-      throw Error(ErrorCode::kUsage,
-                  to_text("step '", step.name, "' has no effect in mode ", name_of(recipe.mode)));
-    }
-    if (making.samples == nullptr) {
+    require_effect(step.gives == StepGives::kLearned, to_text("step '", step.name, "' has"));
+    if (samples == nullptr) {
       throw Error(ErrorCode::kUsage, to_text("step '", step.name, "' needs images or tensors"));
     }
   }
+  require_effect(recipe.rewrites && !recipe.rewrites->empty(), "rewrites have");
 }
 
 void run_steps(StepGives gives, Making& making) {

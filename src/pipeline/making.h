@@ -37,9 +37,9 @@ struct Making {
 /// A step: reads what earlier ones wrote, and writes its own.
 using StepFunction = void (*)(Making& making);
 
-/// Throws Error(kUsage) for a step from the table to the model that needs samples if there are
-/// none, and for choices that have no effect in the mode of the recipe.
-void require_fitting(const Making& making);
+/// For a resolved recipe. Throws Error(kUsage) for a step from the table to the model that needs
+/// samples if there are none, and for choices that have no effect in the mode of the recipe.
+void require_fitting(const Recipe& recipe, const Samples* samples);
 
 /// Runs the steps that the recipe asks for and that give `gives`, in their order.
 void run_steps(StepGives gives, Making& making);

@@ -13,9 +13,9 @@ void step_quantize(Making& making) {
     making.int8 = quantize(making.prepared, inputs);
     return;
   }
+  const bool has_table = inputs.table != CalibrationTable();
   const bool corrects = recipe.bias_correction != BiasCorrection::kOff;
-  const CalibrationTable* means =
-      corrects && !inputs.table.activations.empty() ? &inputs.table : nullptr;
+  const CalibrationTable* means = has_table && corrects ? &inputs.table : nullptr;
   const QuantizeOptions& common = inputs.options;
   const WeightChoices weights{recipe.types.weight_bits, recipe.types.weight_method};
   if (recipe.mode == QuantizeMode::kDynamic) {

@@ -12,9 +12,6 @@
 #include "report/text_table.h"
 
 // What `inspect` says about a model.
-// Text ends with a line feed. JSON has two-space indentation and a fixed order of keys. A number
-// that is not finite becomes null. Shares lie in [0, 1], and times are in seconds unless the key
-// says otherwise. Tables in a text are made to fit into `width` columns; other lines may be longer.
 namespace qtool {
 
 /// An input or output as the model file declares it.

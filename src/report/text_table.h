@@ -7,6 +7,10 @@
 #include <string_view>
 #include <vector>
 
+// Of all results in this room: text_of() gives text for people, which ends with a line feed.
+// json_of() gives JSON for programs, with two-space indentation and a fixed order of keys. A number
+// that is not finite becomes null. Shares lie in [0, 1], and times are in seconds unless the key
+// says otherwise. Tables in a text are made to fit into `width` columns; other lines may be longer.
 namespace qtool {
 
 /// No limit on the number of columns, for files and pipes.

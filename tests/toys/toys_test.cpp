@@ -190,6 +190,9 @@ TEST(AModelFormat, IsRecognisedByContentAndByItsEnding) {
   std::vector<float> expected;
   for (const float value : x.values<float>()) expected.push_back(std::max(-value, 0.0F));
   EXPECT_EQ(run(graph).values, expected);
+  // Other files are still read as ONNX.
+  const std::string onnx = save_onnx_bytes(graph);
+  EXPECT_EQ(fingerprint(load_model_files({onnx, {}, {}}, "net.onnx")), fingerprint(graph));
   try {
     static_cast<void>(format_to_save("net.words"));
     FAIL() << "models of words are only read";

@@ -60,6 +60,7 @@ void refuse_unless_forced(const std::string& what, const WriteModelOptions& opti
 }  // namespace
 
 void declare_model(const std::string& output, bool external_data) {
+  static_cast<void>(format_to_save(output));  // throws before any work
   declare_output(output);
   if (external_data) declare_output(data_file_of(output));
 }

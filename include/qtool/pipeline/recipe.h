@@ -41,8 +41,8 @@ const EffortInfo& info_of(Effort effort) noexcept;
 const EffortInfo& find_effort(std::string_view name);
 
 /// How an INT8 model is made from an FP32 network and images: choices only, no results. The modes
-/// without a table need no images. Ranges, learning steps and forms have no effect on them, and a
-/// recipe that asks for some is refused.
+/// without a table need no images. Ranges, learning steps, rewrites and other forms than QDQ have
+/// no effect on them, and a recipe that asks for some is refused.
 struct Recipe {
   QuantizeMode mode = QuantizeMode::kStatic;
   std::string target{kDefaultTarget};

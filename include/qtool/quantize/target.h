@@ -32,6 +32,8 @@ enum class ModelForm : std::uint8_t {
 
 /// The name of a form: `qdq` or `qoperator`.
 std::string_view name_of(ModelForm form) noexcept;
+/// The names of all forms.
+std::vector<std::string> model_form_names();
 /// The form called `name`, or nothing if no form has that name.
 std::optional<ModelForm> find_model_form(std::string_view name) noexcept;
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "quantize/emission/emit.h"
 
 namespace qtool {
@@ -23,12 +24,20 @@ constexpr auto kForms = std::to_array<FormRow>({
 });
 
 const FormRow& row_of(ModelForm form) noexcept {
-  return *std::ranges::find(kForms, form, &FormRow::form);
+  const auto* found = std::ranges::find(kForms, form, &FormRow::form);
+  QTOOL_CHECK(found != kForms.end());
+  return *found;
 }
 
 }  // namespace
 
 std::string_view name_of(ModelForm form) noexcept { return row_of(form).name; }
+
+std::vector<std::string> model_form_names() {
+  std::vector<std::string> names;
+  for (const FormRow& row : kForms) names.emplace_back(row.name);
+  return names;
+}
 
 std::optional<ModelForm> find_model_form(std::string_view name) noexcept {
   const auto* found = std::ranges::find(kForms, name, &FormRow::name);

@@ -90,7 +90,7 @@ std::vector<Eigen::Index> rounding_order(const ErrorMatrix& h) {
 }
 
 /// The lower triangle of L, with H = L L^T in the given order. Nothing if H is singular or not
-/// finite. The upper triangle is never written: its pages take no memory.
+/// finite. The upper triangle is never written, so that most of its pages take no memory.
 std::optional<Matrix> cholesky_factor(const ErrorMatrix& h, std::span<const Eigen::Index> order) {
   Matrix factor(h.depth(), h.depth());
   for (Eigen::Index j = 0; j < h.depth(); ++j) {

@@ -100,6 +100,29 @@ TEST(Executor, FusesTheActivationOfASumWhoseOperandsAreObserved) {
   EXPECT_EQ(run_plan(*fused, x), run_plan(*apart, x));
 }
 
+// A missing bound is ONNX's limit for floats, which may lie beyond an infinite one. oneDNN's clip
+// would refuse such bounds.
+TEST(Executor, RunsAClipBetweenAnInfinityAndAMissingBound) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const std::size_t port : {std::size_t{1}, std::size_t{2}}) {
+    const float bound = port == 1 ? kInfinity : -kInfinity;
+    Net net;
+    net.input("x", {1, 2, 4, 4});
+    net.constant("w", random_floats({3, 2, 1, 1}, 5));
+    Tensor limit(DType::kFloat32, {});
+    limit.values<float>()[0] = bound;
+    net.constant("limit", std::move(limit));
+    const auto product = net.op("Conv", "conv", {"x", "w"});
+    net.output(port == 1 ? net.op("Clip", "clip", {product, "limit"})
+                         : net.op("Clip", "clip", {product, "", "limit"}));
+    const Executor executor(net.graph);
+    const std::vector<float> y = run_plan(*executor.compile({}), random_floats({1, 2, 4, 4}, 6));
+    // The upper bound wins: min(max(x, low), high).
+    const float expected = port == 1 ? std::numeric_limits<float>::max() : bound;
+    EXPECT_THAT(y, testing::Each(expected)) << port;
+  }
+}
+
 TEST(Executor, FusesAClipIntoABroadcastSum) {
   Net net;
   net.input("x", {1, 2, 2});

@@ -106,6 +106,30 @@ TEST_F(RoundOnImages, DependsNeitherOnThreadsNorOnMemory) {
   }
 }
 
+TEST_F(RoundOnImages, DoesNotDependOnTheBytesOfAPass) {
+  const RoundedWeights one = rounded(1, 1 << 20);
+  RoundOnImagesOptions limits;
+  limits.pass_bytes = 1;  // a pass for each layer
+  std::int64_t most = 0;
+  CollectOptions collect = collect_;
+  collect.progress = [&](std::int64_t, std::int64_t total) {
+    most = total;
+    return ProgressAnswer::kContinue;
+  };
+  const RoundedWeights apart =
+      round_on_images(fp32_, table_, options_, {}, folder_.list(), collect, limits).weights;
+  EXPECT_EQ(most, 3 * 5 + 3);  // passes times images, and layers
+  ASSERT_THAT(apart, testing::SizeIs(3));
+  for (const auto& [layer, weights] : one) {
+    EXPECT_EQ(integers_of(apart, layer), integers_of(one, layer)) << layer;
+  }
+}
+
+TEST_F(RoundOnImages, AcceptsWideTensorsThatTheNetworkDoesNotHave) {
+  options_.wide = {"in the part that is not run"};
+  EXPECT_THAT(rounded(1, 1 << 20), testing::SizeIs(3));
+}
+
 TEST_F(RoundOnImages, BySamplesDependsNeitherOnThreadsNorOnPasses) {
   options_.rounding = "adaround";
   const RoundedWeights one = rounded(1, 1 << 24);

@@ -164,6 +164,7 @@ TEST_F(MakeModel, MakesEveryMode) {
   dynamic.weights.bits = 4;
   recipe_.mode = QuantizeMode::kDynamic;
   StaticInputs with_means = inputs_of_table(recipe_, table, options_);
+  ASSERT_NE(bytes_of(quantize(graph, dynamic, &table)), bytes_of(quantize(graph, dynamic)));
   EXPECT_EQ(bytes_of(make_model(graph, recipe_, with_means, options_).int8),
             bytes_of(quantize(graph, dynamic, &table)));
   EXPECT_EQ(bytes_of(make_model(graph, recipe_, inputs_of_table(recipe_, {}, options_)).int8),
@@ -198,6 +199,23 @@ TEST_F(MakeModel, RefusesChoicesWithoutEffectInItsMode) {
   Recipe learning = recipe_;
   learning.tune_ranges = true;
   EXPECT_THAT(refusal(learning), HasSubstr("step 'tune_ranges' has no effect in mode dynamic"));
+  Recipe rewriting = recipe_;
+  rewriting.rewrites = {"equalize"};
+  EXPECT_THAT(refusal(rewriting), HasSubstr("rewrites have no effect in mode dynamic"));
+  Recipe formed = recipe_;
+  formed.form = ModelForm::kQOperator;
+  EXPECT_THAT(refusal(formed), HasSubstr("form qoperator has no effect in mode dynamic"));
+  // Refused before the samples are observed.
+  options_.begin = [](const RecipeStep& step) {
+    ADD_FAILURE() << "step " << step.name;
+    return Progress();
+  };
+  const Samples samples = folder_.list();
+  EXPECT_EQ(code_of([&] { static_cast<void>(make_model(fp32_, learning, samples, options_)); }),
+            ErrorCode::kUsage);
+  StaticInputs inputs;
+  EXPECT_EQ(code_of([&] { static_cast<void>(learn(fp32_, learning, samples, options_, inputs)); }),
+            ErrorCode::kUsage);
 }
 
 TEST_F(MakeModel, ComparesTheModelWhereItsRecipeAsks) {

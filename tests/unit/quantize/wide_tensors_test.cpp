@@ -180,6 +180,35 @@ TEST_F(WideTensors, OfAGraphOutputKeepItsName) {
   EXPECT_THAT(quantize(fp32.graph(), table, options).report.wide, ElementsAre("x"));
 }
 
+// A function reads a graph output before it is rounded, and the output keeps its name.
+TEST_F(WideTensors, MayBeGraphOutputsThatAFunctionReads) {
+  Net net = silu_net(1.0F);
+  net.output("c1_out");
+  const Executor fp32(prepare(net.graph));
+  CalibrateOptions calibrated;
+  calibrated.target = "qtool";
+  const CalibrationTable table = table_of(fp32, calibrated);
+  StaticOptions options = for_qtool({});
+  options.wide = {"c1_*", "c1_out"};  // named twice, widened once
+  const Quantized wide = quantize(fp32.graph(), table, options);
+  EXPECT_THAT(wide.report.wide, ElementsAre("c1_out"));
+  ASSERT_EQ(wide.graph.outputs().size(), 2U);
+  EXPECT_EQ(wide.graph.value(wide.graph.outputs()[1]).name, "c1_out");
+  for (const NodeReport& node : wide.report.nodes) {
+    if (node.node == "s1") {
+      EXPECT_EQ(node.role, NodeRole::kFloat);
+    }
+  }
+  EXPECT_GT(Executor(prepare(Graph(wide.graph))).compile({})->steps().size(), 3U);
+}
+
+TEST_F(WideTensors, ThatNothingReadsOnIntegersChangeNothing) {
+  const Quantized wide = made({"c3_out"});
+  EXPECT_THAT(wide.report.wide, testing::IsEmpty());
+  EXPECT_THAT(wide.report.not_wide, ElementsAre("c3_out"));
+  EXPECT_EQ(save_onnx_bytes(wide.graph), save_onnx_bytes(made({}).graph));
+}
+
 TEST_F(WideTensors, AreRefusedWhereTheyCannotBe) {
   EXPECT_THAT(refusal({"s1_oot"}, for_qtool({})), HasSubstr("did you mean 's1_out'"));
   EXPECT_THAT(refusal({"s1_out"}, {}), HasSubstr("target 'cpu' has none, expected target qtool"));

@@ -253,7 +253,7 @@ void add_quantize(Program& program, Session& session) {
               "operators, where these have the same integers.")
       .placeholder("FORM")
       .show_default()
-      .one_of({"qdq", "qoperator"});
+      .one_of(model_form_names());
   options->overrides.add_to(command, OverrideUse::kModel);
   command
       .option("-o,--output", options->output,

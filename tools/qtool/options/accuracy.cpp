@@ -139,9 +139,11 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
                "network will meet.");
   add_weight_rounding(command, weight_rounding_);
   command
-      .option("--rounding-memory", rounding_memory_,
-              "Mebibytes for what --weight-rounding learns about the layers' inputs\n"
-              "With fewer, the images are run several times.")
+      .option(
+          "--rounding-memory", rounding_memory_,
+          "Mebibytes for what --weight-rounding learns about the layers' inputs\n"
+          "Layers that need more are rounded to nearest. With adaround, fewer also mean that the "
+          "images are run more often.")
       .placeholder("MIB")
       .check(whole_number(1, 1 << 20))
       .show_default();

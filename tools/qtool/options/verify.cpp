@@ -17,12 +17,12 @@
 namespace qtool::tool {
 
 Graph WrittenModel::load() const {
-  if (files.size() == 1) return load_model(files.front());
-  // The second file does not yet have the name by which the model refers to it.
+  // The files do not yet have the names that say their format and by which the first one refers to
+  // the second.
   constexpr std::int64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
-  return load_model_files(
-      {read_input(files[0], kMaxBytes), read_input(files[1], kMaxBytes), data_name}, name,
-      interrupted);
+  ModelFiles bytes{read_input(files[0], kMaxBytes), {}, data_name};
+  if (files.size() > 1) bytes.data = read_input(files[1], kMaxBytes);
+  return load_model_files(bytes, name, interrupted);
 }
 
 void WrittenModel::require_readable() const {
