@@ -9,6 +9,10 @@
 #include <string>
 #include <string_view>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace qtool {
 namespace fs = std::filesystem;
 namespace {
@@ -78,6 +82,12 @@ std::int64_t physical_memory() noexcept {
     }
   }();
   return bytes;
+}
+
+void give_back_freed_memory() noexcept {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 }  // namespace qtool

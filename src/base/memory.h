@@ -9,6 +9,11 @@ namespace qtool {
 /// control group (of a container, for example) sets a limit. The value is read once.
 std::int64_t physical_memory() noexcept;
 
+/// Gives freed memory back to the system. glibc keeps pieces of up to 32 MiB that lie between
+/// others. Worth its milliseconds before a phase that needs much memory. Does nothing with other
+/// libraries.
+void give_back_freed_memory() noexcept;
+
 /// The smallest memory limit among this process's control group (version 1 or 2) and its parent
 /// groups; the largest int64 when there is no limit. `root` is the folder that holds the system's
 /// `proc` and `sys` folders.

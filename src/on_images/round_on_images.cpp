@@ -12,6 +12,7 @@
 
 #include "base/floating_point_mode.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/parallel.h"
 #include "base/partial_results.h"
 #include "base/stop.h"
@@ -265,9 +266,6 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   narrow.wide.clear();
   const Groundwork ground = lay_groundwork(fp32.graph(), table, narrow, learned);
   const Graph& graph = ground.graph();
-  // Rewrites change the values that layers multiply, so the rewritten graph is run.
-  std::optional<Executor> rewritten;
-  if (!ground.rewrites().names.empty()) rewritten.emplace(graph);
   std::vector<WaitingLayer> layers = waiting_layers(ground);
   std::erase_if(layers, [&](const WaitingLayer& layer) {
     return layer.rows.moment_bytes() > limits.rounding_memory;
@@ -293,13 +291,19 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   std::mutex mutex;
   for (const std::span<WaitingLayer> pass : passes) {
     result.bad.clear();  // every pass finds the same bad images
-    const std::int64_t used = MomentPass(rewritten ? *rewritten : fp32, pass, samples, collect)
-                                  .run(
-                                      [&] {
-                                        ++done;
-                                        report();
-                                      },
-                                      result.bad);
+    const std::int64_t used = [&] {
+      // Rewrites change the values that layers multiply, so the rewritten graph is run. What the
+      // executor packs is gone before the layers are rounded.
+      const Executor executor(graph, options.stop);
+      return MomentPass(executor, pass, samples, collect)
+          .run(
+              [&] {
+                ++done;
+                report();
+              },
+              result.bad);
+    }();
+    give_back_freed_memory();
     if (used == 0) {
       throw Error(ErrorCode::kInvalidImage, to_text("weight rounding: none of ", samples.size(),
                                                     " ", samples.noun(), "s is usable"));
