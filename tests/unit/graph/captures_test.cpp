@@ -77,7 +77,7 @@ TEST_P(CapturesOfOpset, AreTakenByAScan) {
 }
 
 TEST_P(CapturesOfOpset, AreTakenWithinAFunction) {
-  const std::string opset = to_text(GetParam());
+  const std::string opset = std::to_string(GetParam());
   const std::string text = text_of(to_text(R"(main (float[2] x, bool c) => (float[2] y) {
       y = local.Choose (x, c)
     }
