@@ -10,10 +10,8 @@
 
 namespace qtool {
 
-/// The limits for one image: suppression looks at the kMaxCandidates best rows, and keeps at most
-/// kMaxBoxes boxes. A network may report millions of boxes.
+/// Suppression looks at this number of the best rows of an image. A network may report millions.
 inline constexpr std::int64_t kMaxCandidates = 4096;
-inline constexpr std::int64_t kMaxBoxes = 300;
 
 /// The lowest score at which boxes are included in the average precision, unless the lowest
 /// threshold is lower. Source: Detectron2, SCORE_THRESH_TEST.
@@ -21,15 +19,6 @@ inline constexpr double kRankedScore = 0.05;
 
 /// A row with a corner beyond this number of pixels is not a box.
 inline constexpr double kFarthestCorner = 1e6;
-
-/// Area of the intersection over area of the union, in double; 0 for two boxes without area.
-double intersection_over_union(const Box& a, const Box& b);
-
-/// Greedy suppression within each class. `boxes` are sorted, best first. A box is kept unless a
-/// kept box of its class overlaps it with an IoU above `most_iou`. Stops after kMaxBoxes kept
-/// boxes.
-/// Cost: O(boxes * kept).
-std::vector<Box> suppress(std::span<const Box> boxes, double most_iou);
 
 /// Applies a detector to the outputs of one plan.
 class BoxDecoder {

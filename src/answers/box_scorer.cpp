@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "answers/box_decoder.h"
+#include "answers/suppress_boxes.h"
 
 namespace qtool {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "answers/answer.h"
+#include "answers/suppress_boxes.h"
 #include "compare/alternating_runs.h"
 #include "compare/metrics.h"
 #include "compare/model_pair.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lower/clusters.h"
+#include "lower/qdq_clusters.h"
 
 // The passes of lower(), in their order, one file per family. Each walks over the nodes once.
 namespace qtool {

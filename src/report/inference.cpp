@@ -9,8 +9,8 @@
 #include "json/json_text.h"
 #include "report/answers.h"
 #include "report/answers_json.h"
+#include "report/durations.h"
 #include "report/int8_lines.h"
-#include "report/latency.h"
 #include "report/preprocessing_json.h"
 
 namespace qtool {

@@ -13,7 +13,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "json/json_text.h"
-#include "report/latency.h"
+#include "report/durations.h"
 
 namespace qtool {
 namespace {

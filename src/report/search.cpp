@@ -9,7 +9,7 @@
 #include "base/percent.h"
 #include "base/text.h"
 #include "json/json_text.h"
-#include "report/latency.h"
+#include "report/durations.h"
 #include "report/preprocessing_json.h"
 
 namespace qtool {

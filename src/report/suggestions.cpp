@@ -5,7 +5,7 @@
 #include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "report/latency.h"
+#include "report/durations.h"
 #include "report/shell.h"
 
 namespace qtool {

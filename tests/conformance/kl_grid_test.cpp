@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "calib/methods/kl_divergences.h"
+#include "calib/methods/whole_bin_kl.h"
 #include "quant/histogram.h"
 #include "support/least_divergence.h"
 
@@ -54,8 +54,8 @@ TEST(KlGrid, ThresholdsAreAsGoodAsThoseOfBinsCountedDirectly) {
     count_magnitudes(values, direct);
 
     const std::int64_t from_cells =
-        least_divergence(KlDivergences(magnitude_histogram(grid, kBins).counts, kLevels), kLevels);
-    const KlDivergences search(direct.counts, kLevels);
+        least_divergence(WholeBinKl(magnitude_histogram(grid, kBins).counts, kLevels), kLevels);
+    const WholeBinKl search(direct.counts, kLevels);
     const std::int64_t best = least_divergence(search, kLevels);
     const auto divergence = [&](std::int64_t kept) {
       return search.divergences()[static_cast<std::size_t>(kept - kLevels)];

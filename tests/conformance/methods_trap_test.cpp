@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "calib/decide.h"
-#include "calib/methods/kl_divergences.h"
+#include "calib/methods/whole_bin_kl.h"
 #include "calib/statistics.h"
 #include "qtool/calib/collect.h"
 #include "qtool/exec/executor.h"
@@ -50,7 +50,7 @@ double threshold_with_zeros(const Statistics& statistics) {
   LinearHistogram magnitudes = magnitude_histogram(statistics.histogram(), options.bins);
   magnitudes.counts[0] += statistics.histogram().zeros();
   const std::int64_t kept =
-      least_divergence(KlDivergences(magnitudes.counts, options.levels), options.levels);
+      least_divergence(WholeBinKl(magnitudes.counts, options.levels), options.levels);
   return kept == options.bins ? double{statistics.absmax()}
                               : (static_cast<double>(kept) + 0.5) * magnitudes.width();
 }

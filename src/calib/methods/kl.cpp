@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "calib/methods/kl_divergences.h"
+#include "calib/methods/whole_bin_kl.h"
 #include "calib/statistics.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/method.h"
@@ -105,8 +105,8 @@ std::vector<double> noise_at_nodes(const ClippingNoise& noise, double absmax) {
 
 // For each node, the least divergence of the candidates nearest to it. If all of them are rejected
 // because they end in empty bins, the value is interpolated between the neighbouring nodes.
-std::vector<double> divergence_at_nodes(const KlDivergences& candidates,
-                                        const MethodOptions& options, std::size_t nodes) {
+std::vector<double> divergence_at_nodes(const WholeBinKl& candidates, const MethodOptions& options,
+                                        std::size_t nodes) {
   std::vector<double> found;
   std::size_t known = 0;  // the last node with a candidate; node 0 has one
   for (std::size_t j = 0; j < nodes; ++j) {
@@ -150,7 +150,7 @@ double weight_of_noise(double noise, double least, double whole) {
 
 /// The threshold T at which quantizing |x| to 128 levels changes its distribution least. For each
 /// number of kept bins of the histogram of non-zero |x|, D is the divergence of the clipped
-/// distribution from its quantized form (see KlDivergences). T is a weighted mean of thresholds
+/// distribution from its quantized form (see WholeBinKl). T is a weighted mean of thresholds
 /// between max|x| and max|x| / 1024, 64 per factor of two. The weight of a threshold is D^-8 times
 /// (1 - e)^2. e is the amount by which its noise exceeds the least noise, divided by this amount at
 /// 1 dB; from e = 1 on the weight is 0. The weight also falls to 0 as the noise reaches the noise
@@ -177,7 +177,7 @@ Range method_kl(const Statistics& statistics, const MethodOptions& options) {
   const double least = *std::min_element(noises.begin(), noises.end());
   if (std::isinf(least)) return statistics.range();
   const std::vector<double> divergences =
-      divergence_at_nodes(KlDivergences(magnitudes.counts, options.levels), options, noises.size());
+      divergence_at_nodes(WholeBinKl(magnitudes.counts, options.levels), options, noises.size());
   double sum = 0.0;
   double weights = 0.0;
   for (std::size_t j = 0; j < noises.size(); ++j) {

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "graph/clamp.h"
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
@@ -90,11 +89,6 @@ IdMap<ValueId, char> values_from_constants(const Graph& graph) {
     }
   }
   return fixed;
-}
-
-bool saturates_at_zero(const Graph& graph, NodeId activation) {
-  const std::optional<Range> bounds = clamp_of(graph, graph.node(activation));
-  return bounds && bounds->min == 0.0F;
 }
 
 }  // namespace qtool

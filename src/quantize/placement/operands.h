@@ -36,8 +36,4 @@ IdMap<ValueId, char> values_from_constants(const Graph& graph);
 /// Whether the target runs the operator of a node on integers.
 bool is_listed(const Target& target, const Node& node);
 
-/// Whether an activation can run inside the producer of its input: a Relu, or a Clip with constant
-/// bounds and the lower bound 0. On integers, both only saturate.
-bool saturates_at_zero(const Graph& graph, NodeId activation);
-
 }  // namespace qtool

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "graph/clamp.h"
 #include "graph/element_functions.h"
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
@@ -15,6 +16,13 @@ namespace qtool {
 namespace {
 
 constexpr std::string_view kExcluded = "excluded by --exclude";
+
+/// Whether an activation can run inside the producer of its input: a Relu, or a Clip with constant
+/// bounds and the lower bound 0. On integers, both only saturate.
+bool saturates_at_zero(const Graph& graph, NodeId activation) {
+  const std::optional<Range> bounds = clamp_of(graph, graph.node(activation));
+  return bounds && bounds->min == 0.0F;
+}
 
 }  // namespace
 

@@ -13,11 +13,11 @@ namespace qtool {
 /// are normalised.
 /// D = sum P ln(P / Q) over P > 0; infinite where Q = 0 and P > 0.
 /// Cost: O(bins^2 / levels) logarithms and O(bins * levels) additions, 0.4 ms for 2048 and 128.
-class KlDivergences {
+class WholeBinKl {
  public:
   /// Needs levels >= 1, and between `levels` and 2^17 counts, none of them negative. Their sum must
   /// be at most 2^53, so that double precision adds them exactly.
-  KlDivergences(std::span<const std::int64_t> counts, std::int64_t levels);
+  WholeBinKl(std::span<const std::int64_t> counts, std::int64_t levels);
 
   /// D[i] for i = levels .. bins; element 0 belongs to i = levels.
   [[nodiscard]] const std::vector<double>& divergences() const noexcept { return divergences_; }

@@ -1,4 +1,4 @@
-#include "report/latency.h"
+#include "report/durations.h"
 
 #include "base/text.h"
 #include "compare/metrics.h"

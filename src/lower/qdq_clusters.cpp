@@ -1,4 +1,4 @@
-#include "lower/clusters.h"
+#include "lower/qdq_clusters.h"
 
 #include <algorithm>
 #include <cmath>

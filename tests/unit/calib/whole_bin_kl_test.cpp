@@ -1,4 +1,4 @@
-#include "calib/methods/kl_divergences.h"
+#include "calib/methods/whole_bin_kl.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ double divergence_by_definition(const Counts& counts, std::int64_t kept, std::in
 }
 
 void expect_kl_definition(const Counts& counts, std::int64_t levels) {
-  const KlDivergences candidates(counts, levels);
+  const WholeBinKl candidates(counts, levels);
   const auto bins = static_cast<std::int64_t>(counts.size());
   std::int64_t best = bins;
   double least = std::numeric_limits<double>::infinity();
@@ -84,20 +84,20 @@ Counts normal_counts(std::int64_t samples, std::int64_t bins, double exponent, u
   return counts;
 }
 
-TEST(KlDivergences, GivesThePublishedDivergence) {
-  const KlDivergences candidates(Counts{1, 0, 2, 3, 5, 3, 1, 7}, 2);
+TEST(WholeBinKl, GivesThePublishedDivergence) {
+  const WholeBinKl candidates(Counts{1, 0, 2, 3, 5, 3, 1, 7}, 2);
   EXPECT_NEAR(candidates.divergences().back(), 0.15031526533674, 1e-12);
 }
 
-TEST(KlDivergences, PutsTheClippedTailIntoPOnly) {
+TEST(WholeBinKl, PutsTheClippedTailIntoPOnly) {
   // Three of four bins are kept, with one level each: P = (4, 2, 2), Q = (4, 2, 1) / 7 * 8.
-  const KlDivergences candidates(Counts{4, 2, 1, 1}, 3);
+  const WholeBinKl candidates(Counts{4, 2, 1, 1}, 3);
   const double expected = 0.5 * std::log(0.5 / (4.0 / 7.0)) + 0.25 * std::log(0.25 / (2.0 / 7.0)) +
                           0.25 * std::log(0.25 / (1.0 / 7.0));
   EXPECT_NEAR(candidates.divergences().front(), expected, 1e-14);
 }
 
-TEST(KlDivergences, MatchesTheDefinitionOnRandomHistograms) {
+TEST(WholeBinKl, MatchesTheDefinitionOnRandomHistograms) {
   std::mt19937 random(11);
   for (int round = 0; round < 60; ++round) {
     const auto levels = static_cast<std::int64_t>(random() % 12 + 1);
@@ -109,16 +109,16 @@ TEST(KlDivergences, MatchesTheDefinitionOnRandomHistograms) {
   }
 }
 
-TEST(KlDivergences, MatchesTheDefinitionOnBellShapedHistograms) {
+TEST(WholeBinKl, MatchesTheDefinitionOnBellShapedHistograms) {
   expect_kl_definition(normal_counts(200000, 512, 1.0, 12), 128);
   expect_kl_definition(normal_counts(3000, 512, 1.5, 13), 128);  // many empty bins
   expect_kl_definition(normal_counts(200000, 300, 0.5, 14), 32);
 }
 
-TEST(KlDivergences, KeepsRoundingErrorsFarBelowATieForLargeCounts) {
+TEST(WholeBinKl, KeepsRoundingErrorsFarBelowATieForLargeCounts) {
   Counts counts = normal_counts(500000, 2048, 1.0, 15);
   for (auto& count : counts) count *= 1000003;
-  const KlDivergences candidates(counts, 128);
+  const WholeBinKl candidates(counts, 128);
   std::int64_t compared = 0;
   for (std::int64_t kept = 128; kept <= 2048; kept += 60) {
     const double expected = divergence_by_definition(counts, kept, 128);
@@ -129,13 +129,13 @@ TEST(KlDivergences, KeepsRoundingErrorsFarBelowATieForLargeCounts) {
   EXPECT_GT(compared, 20);
 }
 
-TEST(KlDivergences, FindsTheLevelsOfTheLargestHistogramsItTakes) {
+TEST(WholeBinKl, FindsTheLevelsOfTheLargestHistogramsItTakes) {
   constexpr std::int64_t kBins = 1 << 17;
   std::mt19937 random(16);
   Counts counts(kBins);
   for (auto& count : counts) count = 1 + static_cast<int>(random() % 50);
   for (const std::int64_t levels : {kBins - 3, kBins - 50}) {
-    const KlDivergences candidates(counts, levels);
+    const WholeBinKl candidates(counts, levels);
     for (const std::int64_t kept : {levels, levels + 1, (levels + kBins) / 2, kBins}) {
       EXPECT_NEAR(candidates.divergences()[static_cast<std::size_t>(kept - levels)],
                   divergence_by_definition(counts, kept, levels), 1e-10)
@@ -144,26 +144,26 @@ TEST(KlDivergences, FindsTheLevelsOfTheLargestHistogramsItTakes) {
   }
 }
 
-TEST(KlDivergences, RejectsCandidatesThatEndInAnEmptyBin) {
-  const KlDivergences candidates(Counts{5, 5, 0, 0, 5}, 2);
+TEST(WholeBinKl, RejectsCandidatesThatEndInAnEmptyBin) {
+  const WholeBinKl candidates(Counts{5, 5, 0, 0, 5}, 2);
   EXPECT_TRUE(std::isfinite(candidates.divergences()[0]));
   EXPECT_TRUE(std::isinf(candidates.divergences()[1]));
   EXPECT_TRUE(std::isinf(candidates.divergences()[2]));
 }
 
-TEST(KlDivergences, KeepsAllBinsWhenNothingElseIsPossible) {
+TEST(WholeBinKl, KeepsAllBinsWhenNothingElseIsPossible) {
   Counts spike(2048);
   spike.back() = 7;
-  EXPECT_EQ(least_divergence(KlDivergences(spike, 128), 128), 2048);
-  EXPECT_EQ(least_divergence(KlDivergences(Counts(2048), 128), 128), 2048);
+  EXPECT_EQ(least_divergence(WholeBinKl(spike, 128), 128), 2048);
+  EXPECT_EQ(least_divergence(WholeBinKl(Counts(2048), 128), 128), 2048);
 }
 
-TEST(KlDivergences, TakesTheLargestOfEqualCandidates) {
+TEST(WholeBinKl, TakesTheLargestOfEqualCandidates) {
   // Two equal spikes. The candidate with two bins has a tail, and Q is 0 in the bin that gets it,
   // so the candidate with all three bins is taken.
-  EXPECT_EQ(least_divergence(KlDivergences(Counts{8, 0, 8}, 2), 2), 3);
+  EXPECT_EQ(least_divergence(WholeBinKl(Counts{8, 0, 8}, 2), 2), 3);
   // All bins are equal. A candidate without a tail is exact, and only the last one has no tail.
-  EXPECT_EQ(least_divergence(KlDivergences(Counts(256, 3), 128), 128), 256);
+  EXPECT_EQ(least_divergence(WholeBinKl(Counts(256, 3), 128), 128), 256);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "calib/methods/kl_divergences.h"
+#include "calib/methods/whole_bin_kl.h"
 
 #include <algorithm>
 #include <array>
@@ -123,7 +123,7 @@ std::vector<double> without_levels(const Prefixes& prefixes, std::span<const dou
 
 }  // namespace
 
-KlDivergences::KlDivergences(std::span<const std::int64_t> counts, std::int64_t levels) {
+WholeBinKl::WholeBinKl(std::span<const std::int64_t> counts, std::int64_t levels) {
   const auto bins = static_cast<std::int64_t>(counts.size());
   QTOOL_CHECK(levels >= 1 && bins >= levels && bins <= kMaxCounts);
   const CrossEntropyKernel kernel;
