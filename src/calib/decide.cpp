@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "calib/methods/auto.h"
 #include "calib/statistics.h"
 #include "quant/density.h"
@@ -75,6 +76,7 @@ CalibrationTable decide(const Collection& collection, std::string_view method,
   table.activations.resize(collection.tensors.size());
   parallel_items(static_cast<std::int64_t>(collection.tensors.size()), resolve_threads(threads),
                  [&](std::int64_t item, int) {
+                   check_stop_inside();
                    const auto i = static_cast<std::size_t>(item);
                    table.activations[i] =
                        decide_tensor(collection.tensors[i], info, options, collection.outputs);

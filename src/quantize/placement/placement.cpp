@@ -17,13 +17,6 @@ namespace {
 
 constexpr std::string_view kExcluded = "excluded by --exclude";
 
-/// Whether an activation can run inside the producer of its input: a Relu, or a Clip with constant
-/// bounds and the lower bound 0. On integers, both only saturate.
-bool saturates_at_zero(const Graph& graph, NodeId activation) {
-  const std::optional<Range> bounds = clamp_of(graph, graph.node(activation));
-  return bounds && bounds->min == 0.0F;
-}
-
 }  // namespace
 
 /// Makes the placement of one graph. place() is the last call.
@@ -145,10 +138,11 @@ class Placer {
       if (readers.size() != 1 || !accepted(readers[0])) continue;
       if (function_of(readers[0]) != nullptr) continue;
       const Node& reader = graph_.node(readers[0]);
-      if (!reader.domain.empty() || !target_.fuses(graph_.node(id).op_type, reader.op_type) ||
-          reader.inputs[0] != result || !saturates_at_zero(graph_, readers[0])) {
-        continue;
-      }
+      if (!reader.domain.empty() || reader.inputs[0] != result) continue;
+      if (!target_.fuses(graph_.node(id).op_type, reader.op_type)) continue;
+      // On integers, a Relu or a Clip with the lower bound 0 only saturates.
+      const std::optional<Range> bounds = clamp_of(graph_, reader);
+      if (!bounds || bounds->min != 0.0F) continue;
       fused_into_[readers[0]] = id;
       activation_[id] = readers[0];
     }

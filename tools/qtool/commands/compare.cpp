@@ -55,6 +55,12 @@ void run_compare(CompareCommand& options) {
     throw Error(ErrorCode::kUsage,
                 to_text("--tolerance has no effect without two models (", model_endings(), ")"));
   }
+  if (is_model(options.a) || is_model(options.b)) {
+    const std::string& model = is_model(options.a) ? options.a : options.b;
+    const std::string& other = is_model(options.a) ? options.b : options.a;
+    throw Error(ErrorCode::kUsage, to_text("'", model, "' is a model and '", other,
+                                           "' is none, expected two models or two sets of arrays"));
+  }
   for (const std::string& path : {options.a, options.b}) {
     require_arrays(path);
     declare_input(path);
