@@ -79,8 +79,8 @@ std::span<const TensorView> AccumulatedErrors::run(std::span<const TensorView> i
       held = plain_held;
     }
     if (real.shape != held.shape || !dequantize(held, observed.affines.at(0), values)) return;
-    const std::vector<double>& factors = activations_[activation].factors;
-    if (!factors.empty()) scale_channels(real, observed.name, factors, values.data());
+    const ChannelScaling& divided = activations_[activation].divided;
+    if (!divided.factors.empty()) scale_channels(real, observed.name, divided, values.data());
     const std::span<const float> expected = real.values<float>();
     sums.tensors[activation] = sqnr_sums(expected, values);
     if (image >= kPairImages) return;

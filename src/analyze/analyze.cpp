@@ -266,7 +266,7 @@ class Analysis {
   static void describe(const TensorRounding& rounding, const QuantizedActivation& activation,
                        ErrorSource& source) {
     source.local_sqnr_db = rounding.sums.decibels();
-    source.scaled = !activation.factors.empty();
+    source.scaled = !activation.divided.factors.empty();
     source.range = range_of(activation);
     const double integers = (static_cast<double>(source.range.max) - source.range.min) /
                             static_cast<double>(activation.affine.scale);

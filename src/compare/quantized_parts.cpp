@@ -10,13 +10,13 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/channel_axis.h"
 #include "graph/constant_float.h"
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "ops/evaluate.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement/wide_tensors.h"
-#include "quantize/rewrites/scaled_channels.h"
 #include "quantize/weights/weights.h"
 
 namespace qtool {
@@ -77,10 +77,9 @@ class Unscaled {
     if (!ports_) return;
     const auto reciprocals = [&](ValueId id) {
       std::vector<double> by;
-      const std::vector<double>* factors = scaled.find(fp32.value(id).name);
-      for (std::size_t i = 0; factors != nullptr && i < factors->size(); ++i) {
-        by.push_back(1.0 / (*factors)[i]);
-      }
+      const ChannelScaling* scaling = scaled.find(fp32.value(id).name);
+      if (scaling == nullptr) return by;
+      for (const double factor : scaling->factors) by.push_back(1.0 / factor);
       return by;
     };
     in_ = reciprocals(fp32.node(node).inputs[0]);
@@ -159,14 +158,15 @@ std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& 
       const auto source = affine_of.find(mover->inputs[0]);
       if (source != affine_of.end() && source->second == found->affine) continue;
     }
-    const std::vector<double>* factors = scaled.find(found->tensor);
+    const ChannelScaling* scaling = scaled.find(found->tensor);
     if (!seen.insert(found->tensor).second) continue;
     if (is_wide(int8, real, node.outputs[0])) widen(*found);
-    if (factors != nullptr && factors->empty()) {
+    if (scaling != nullptr && scaling->factors.empty()) {
       not_compared.push_back(found->tensor);
       continue;
     }
-    if (factors != nullptr) found->factors = *factors;
+    if (scaling != nullptr) found->divided = *scaling;
+    found->channels_last = channels_are_last(fp32, *counterpart);
     activations.push_back(*std::move(found));
   }
   return activations;

@@ -9,6 +9,7 @@
 
 #include "qtool/graph/graph.h"
 #include "qtool/quant/affine.h"
+#include "quantize/rewrites/scaled_channels.h"
 
 namespace qtool {
 
@@ -21,9 +22,10 @@ struct QuantizedActivation {
   // bits.
   float low = std::numeric_limits<float>::lowest();
   float high = std::numeric_limits<float>::max();
-  /// For each index of axis 1, the factor by which the INT8 model divides the FP32 tensor before it
-  /// rounds. Empty for a tensor that is not divided. See ScaledChannels.
-  std::vector<double> factors{};
+  /// The factors by which the INT8 model divides the channels of the FP32 tensor before it rounds.
+  /// None for a tensor that is not divided. See ScaledChannels.
+  ChannelScaling divided{};
+  bool channels_last = false;  ///< along the last axis, not along axis 1; see channels_are_last()
 };
 
 /// Whether the rounding error of `real` is kept in a second byte, which goes through the layers

@@ -74,10 +74,13 @@ TensorPairs::TensorPairs(const Executor& fp32, const Executor* int8, std::span<c
     source.name = names[i];
     const NodeId producer = graph.value(values[i]).producer;
     if (producer != kNoNode) source.op_type = graph.node(producer).op_type;
-    const std::vector<double>* factors = scaled.find(source.name);
-    if (factors != nullptr) source.factors = *factors;
+    const ChannelScaling* scaling = scaled.find(source.name);
+    if (scaling != nullptr) {
+      source.channel_axis = scaling->axis;
+      source.factors = scaling->factors;
+    }
     // A tensor whose elements were divided by separate factors is not compared.
-    if (int8 != nullptr && (factors == nullptr || !factors->empty())) {
+    if (int8 != nullptr && (scaling == nullptr || !scaling->factors.empty())) {
       if (std::optional<Counterpart> found = counterpart_of(int8->graph(), source.name, graph)) {
         std::vector<std::string>& observe = found->affines ? integers.observe : floats.observe;
         source.index = observe.size();
@@ -143,7 +146,8 @@ std::vector<TensorPair> TensorPairs::run(std::span<const Tensor> sample) const {
                           pair.int8->shape().to_string(), "; do they belong together?"));
     }
     if (pair.int8 && !source.factors.empty()) {
-      scale_channels(*pair.int8, source.name, source.factors, pair.int8->values<float>().data());
+      scale_channels(*pair.int8, source.name, {source.channel_axis, source.factors},
+                     pair.int8->values<float>().data());
     }
     if (pair.int8) {
       const TensorView both[] = {pair.fp32, *pair.int8};

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "quantize/rewrites/scaled_channels.h"
+#include "tensor/axis_stride.h"
 
 namespace qtool {
 
@@ -109,16 +110,14 @@ void widen_channels(const ChannelRanges& other, ChannelRanges& channels) {
   }
 }
 
-void widen_channels(const TensorView& tensor, ChannelRanges& channels) {
+void widen_channels(const TensorView& tensor, std::int64_t axis, ChannelRanges& channels) {
   const Shape& shape = tensor.shape;
   if (shape.rank() < 3 || shape.elements() == 0) return;
-  const auto count = static_cast<std::size_t>(shape[1]);
+  const auto count = static_cast<std::size_t>(shape[axis]);
   constexpr float kNone = std::numeric_limits<float>::infinity();
   channels.resize(count, Range{kNone, -kNone});
   const std::span<const float> values = tensor.values<float>();
-  const std::size_t inner = tensor.layout == Layout::kChannelsLast
-                                ? 1
-                                : values.size() / static_cast<std::size_t>(shape[0]) / count;
+  const std::size_t inner = axis_stride(shape, tensor.layout, axis);
   for (std::size_t begin = 0; begin < values.size(); begin += count * inner) {
     for (std::size_t c = 0; c < count; ++c) {
       Range reached = channels[c];
@@ -134,21 +133,22 @@ void widen_channels(const TensorView& tensor, ChannelRanges& channels) {
 
 TensorRounding round_tensor(const QuantizedActivation& activation, const TensorView& tensor,
                             float* out, LevelCounts& counts, ChannelRanges& channels) {
-  const std::vector<double>& factors = activation.factors;
+  const auto& [axis, factors] = activation.divided;
   if (factors.empty()) {
-    widen_channels(tensor, channels);
+    const std::int64_t last = tensor.shape.rank() - 1;
+    widen_channels(tensor, activation.channels_last ? last : 1, channels);
     return round_values(activation, tensor.values<float>(), out, &counts);
   }
-  std::vector<double> reciprocals;
-  for (const double factor : factors) reciprocals.push_back(1.0 / factor);
+  ChannelScaling reciprocals{axis, {}};
+  for (const double factor : factors) reciprocals.factors.push_back(1.0 / factor);
   const std::span<const float> values = tensor.values<float>();
   std::ranges::copy(values, out);
   scale_channels(tensor, activation.tensor, reciprocals, out);
   TensorView divided = tensor;
   divided.data = reinterpret_cast<const std::byte*>(out);
-  widen_channels(divided, channels);
+  widen_channels(divided, axis, channels);
   const TensorRounding result = round_values(activation, {out, values.size()}, out, &counts);
-  scale_channels(tensor, activation.tensor, factors, out);
+  scale_channels(tensor, activation.tensor, activation.divided, out);
   return result;
 }
 

@@ -59,7 +59,7 @@ class LevelCounts {
 /// end that lies in an outermost bin is taken from `seen`. Cost: linear in the bins.
 Range central_range(const LevelHistogram& histogram, const Range& seen, double share);
 
-/// The range of the values that were seen at each index of axis 1.
+/// The range of the values that were seen in each channel.
 using ChannelRanges = std::vector<Range>;
 
 /// Rounds `values` to `out` as a pair of QuantizeLinear and DequantizeLinear does, see
@@ -73,9 +73,9 @@ TensorRounding round_values(const QuantizedActivation& activation, std::span<con
 TensorRounding round_tensor(const QuantizedActivation& activation, const TensorView& tensor,
                             float* out, LevelCounts& counts, ChannelRanges& channels);
 
-/// Widens `channels` to include the least and the largest value at each index of axis 1. Does
+/// Widens `channels` to include the least and the largest value at each index of `axis`. Does
 /// nothing for a tensor with fewer than three axes. Cost: linear.
-void widen_channels(const TensorView& tensor, ChannelRanges& channels);
+void widen_channels(const TensorView& tensor, std::int64_t axis, ChannelRanges& channels);
 /// Widens `channels` to the ranges of `other`.
 void widen_channels(const ChannelRanges& other, ChannelRanges& channels);
 

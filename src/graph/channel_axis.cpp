@@ -17,4 +17,8 @@ bool channels_are_last(const Graph& graph, ValueId activation) {
   return last;
 }
 
+std::int64_t channel_axis(const Graph& graph, ValueId activation, std::int64_t rank) {
+  return channels_are_last(graph, activation) ? rank - 1 : 1;
+}
+
 }  // namespace qtool

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "qtool/graph/graph.h"
 
 namespace qtool {
@@ -9,5 +11,8 @@ namespace qtool {
 /// other activations have their channels on axis 1. Calibration records means and extremes along
 /// the channel axis.
 bool channels_are_last(const Graph& graph, ValueId activation);
+
+/// The axis of the channels of an activation with `rank` axes, see channels_are_last().
+std::int64_t channel_axis(const Graph& graph, ValueId activation, std::int64_t rank);
 
 }  // namespace qtool

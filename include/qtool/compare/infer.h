@@ -128,7 +128,8 @@ class TensorPairs {
     std::string int8_name;           // counterpart; empty: none
     std::optional<Affines> affines;  // set when the counterpart holds integers
     std::size_t index = 0;           // index in the INT8 plan that observes the counterpart
-    std::vector<double> factors;     // the INT8 model divides the channels by them; empty: none
+    std::int64_t channel_axis = 1;
+    std::vector<double> factors;  // the INT8 model divides the channels by them; empty: none
   };
   StopCheck stop_;
   std::vector<Source> sources_;

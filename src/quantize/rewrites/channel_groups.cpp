@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/channel_axis.h"
 #include "graph/clamp.h"
 #include "graph/constant_float.h"
 #include "graph/op_traits.h"
 #include "ops/evaluate.h"
 #include "quantize/placement/operands.h"
 #include "quantize/weights/weight_layout.h"
+#include "tensor/axis_stride.h"
 
 namespace qtool {
 namespace {
@@ -57,6 +59,11 @@ std::vector<ChannelGroup> ChannelGroups::elements(ValueId id) const {
   return roots;
 }
 
+bool ChannelGroups::is_observed_along_axis(ValueId id) const {
+  const auto& known = info(id);
+  return known && channel_axis(graph_, id, known->shape.rank()) == axis(id);
+}
+
 ChannelGroup ChannelGroups::merge(ChannelGroup a, ChannelGroup b) {
   for (ChannelGroup* group : {&a, &b}) {
     while (parent_[*group] != *group) {  // shortens the path for later calls
@@ -94,11 +101,12 @@ void ChannelGroups::lock(ValueId id) {
 
 void ChannelGroups::set_locked(ValueId id) {
   const auto& known = info(id);
-  if (!known || known->shape.rank() < 2 ||
-      known->shape[1] > static_cast<std::int64_t>(kMaxGroups)) {
-    return;
-  }
-  groups(id).channels.assign(static_cast<std::size_t>(known->shape[1]), ChannelGroup::kLocked);
+  if (!known || known->shape.rank() < 2) return;
+  const std::int64_t axis = channel_axis(graph_, id, known->shape.rank());
+  const std::int64_t channels = known->shape[axis];
+  if (channels > static_cast<std::int64_t>(kMaxGroups)) return;
+  groups(id).axis = axis;
+  groups(id).channels.assign(static_cast<std::size_t>(channels), ChannelGroup::kLocked);
 }
 
 void ChannelGroups::lock_node(const Node& node) {
@@ -143,7 +151,8 @@ bool ChannelGroups::begin_layer(NodeId id) {
   const bool conv = traits_of(node).kind == OpKind::kConvolution;
   if (node.is("ConvTranspose") && node.get_int("group", 1) != 1) return false;
   const auto& input = info(node.inputs[0]);
-  if (!input || (!conv && input->shape.rank() != 2)) return false;
+  if (!input || input->shape.rank() < 2) return false;
+  const std::int64_t axis = conv ? 1 : input->shape.rank() - 1;
   // If other nodes read the weights too, the scaling would change those nodes as well.
   for (const ValueId constant : {ports->weight, ports->bias}) {
     if (constant == kNoValue) continue;
@@ -160,11 +169,11 @@ bool ChannelGroups::begin_layer(NodeId id) {
   const WeightLayout layout =
       layout_of(graph_, id, *ports, graph_.value(ports->weight).constant->shape());
   // If the channels of the input are unknown, the weights can still be scaled by output channel.
-  if (static_cast<std::int64_t>(groups(node.inputs[0]).channels.size()) != layout.total_inputs) {
-    lock(node.inputs[0]);
-  }
-  std::vector<ChannelGroup>& results = groups(node.outputs[0]).channels;
-  for (std::int64_t c = 0; c < ports->channels; ++c) results.push_back(add_group());
+  const Groups& read = groups(node.inputs[0]);
+  if (read.axis != axis || std::ssize(read.channels) != layout.total_inputs) lock(node.inputs[0]);
+  Groups& results = groups(node.outputs[0]);
+  results.axis = axis;
+  for (std::int64_t c = 0; c < ports->channels; ++c) results.channels.push_back(add_group());
   layers_.push_back({id, *ports, layout.inputs});
   return true;
 }
@@ -180,7 +189,8 @@ bool ChannelGroups::begin_factor(NodeId id) {
       from->shape[1] != channels) {
     return false;
   }
-  if (std::ssize(groups(node.inputs[0]).channels) != channels) lock(node.inputs[0]);
+  const Groups& read = groups(node.inputs[0]);
+  if (read.axis != 1 || std::ssize(read.channels) != channels) lock(node.inputs[0]);
   std::vector<ChannelGroup>& results = groups(node.outputs[0]).channels;
   for (std::int64_t c = 0; c < channels; ++c) results.push_back(add_group());
   return true;
@@ -195,7 +205,8 @@ bool ChannelGroups::multiply_by_gate(const Node& node) {
     for (std::int64_t axis = 2; axis < small->shape.rank(); ++axis) {
       if (small->shape[axis] != 1) return false;
     }
-    return !groups(tensor).channels.empty() && !graph_.is_constant(tensor);
+    const Groups& of_tensor = groups(tensor);
+    return of_tensor.axis == 1 && !of_tensor.channels.empty() && !graph_.is_constant(tensor);
   };
   for (const std::size_t gate : {std::size_t{1}, std::size_t{0}}) {
     const ValueId tensor = node.inputs[1 - gate];
@@ -214,7 +225,8 @@ bool ChannelGroups::keeps_channels(const Node& node) const {
   if (rule != ChannelRule::kOfImages) return rule == ChannelRule::kAlways;
   const auto& from = info(node.inputs[0]);
   const auto& to = info(node.outputs[0]);
-  return !groups(node.inputs[0]).channels.empty() && from && to && from->shape.rank() == 4 &&
+  const Groups& read = groups(node.inputs[0]);
+  return read.axis == 1 && !read.channels.empty() && from && to && from->shape.rank() == 4 &&
          to->shape.rank() == 4 && from->shape[1] == to->shape[1];
 }
 
@@ -223,31 +235,33 @@ bool ChannelGroups::join(const Node& node) {
   const Groups& b = groups(node.inputs[1]);
   const auto& shape_a = info(node.inputs[0]);
   const auto& shape_b = info(node.inputs[1]);
-  if (a.channels.empty() || a.channels.size() != b.channels.size() || !shape_a || !shape_b ||
-      shape_a->shape != shape_b->shape) {
+  if (a.channels.empty() || a.axis != b.axis || a.channels.size() != b.channels.size() ||
+      !shape_a || !shape_b || shape_a->shape != shape_b->shape) {
     return false;
   }
   std::vector<ChannelGroup> joined;
   for (std::size_t c = 0; c < a.channels.size(); ++c) {
     joined.push_back(merge(a.channels[c], b.channels[c]));
   }
-  groups(node.outputs[0]).channels = std::move(joined);
+  groups(node.outputs[0]) = {a.axis, std::move(joined), nullptr};
   return true;
 }
 
 bool ChannelGroups::concatenate(const Node& node) {
   const auto& result = info(node.outputs[0]);
   if (!result) return false;
-  const std::int64_t axis = node.get_int("axis", 1);
-  if ((axis < 0 ? axis + result->shape.rank() : axis) != 1) return false;
+  const std::int64_t given = node.get_int("axis", 1);
+  const std::int64_t axis = given < 0 ? given + result->shape.rank() : given;
   std::vector<ChannelGroup> all;
   for (const ValueId input : node.inputs) {
-    const std::vector<ChannelGroup>& part = groups(input).channels;
+    const Groups& part = groups(input);
     const auto& shape = info(input);
-    if (!shape || static_cast<std::int64_t>(part.size()) != shape->shape[1]) return false;
-    all.insert(all.end(), part.begin(), part.end());
+    if (!shape || part.axis != axis || std::ssize(part.channels) != shape->shape[axis]) {
+      return false;
+    }
+    all.insert(all.end(), part.channels.begin(), part.channels.end());
   }
-  groups(node.outputs[0]).channels = std::move(all);
+  groups(node.outputs[0]) = {axis, std::move(all), nullptr};
   return true;
 }
 
@@ -276,11 +290,9 @@ bool ChannelGroups::move(NodeId id) {
         elements = source.elements->clone();
       } else {
         const auto to = elements.values<float>();
-        const std::size_t channels = source.channels.size();
-        const std::size_t inner =
-            to.size() / (static_cast<std::size_t>(known->shape[0]) * channels);
+        const std::size_t stride = axis_stride(known->shape, Layout::kPlain, source.axis);
         for (std::size_t e = 0; e < to.size(); ++e) {
-          to[e] = static_cast<float>(source.channels[e / inner % channels]);
+          to[e] = static_cast<float>(source.channels[e / stride % source.channels.size()]);
         }
       }
       constant = std::make_shared<const Tensor>(std::move(elements));
@@ -302,27 +314,33 @@ bool ChannelGroups::move(NodeId id) {
 }
 
 void ChannelGroups::set_elements(ValueId id, Tensor elements) {
-  const Shape& shape = elements.shape();
-  const auto numbers = std::as_const(elements).values<float>();
-  if (shape.rank() < 2 || shape.elements() == 0) {
-    groups(id).elements = std::make_shared<const Tensor>(std::move(elements));
-    return;
+  const std::int64_t rank = elements.shape().rank();
+  if (rank >= 2 && elements.elements() > 0) {
+    for (const std::int64_t axis : {std::int64_t{1}, rank - 1}) {
+      std::vector<ChannelGroup> channels = groups_along(elements, axis);
+      if (channels.empty()) continue;
+      groups(id) = {axis, std::move(channels), nullptr};
+      return;
+    }
   }
-  const auto channels = static_cast<std::size_t>(shape[1]);
-  const std::size_t inner = numbers.size() / (static_cast<std::size_t>(shape[0]) * channels);
-  std::vector<ChannelGroup> by_channel(channels, ChannelGroup::kZero);
+  groups(id).elements = std::make_shared<const Tensor>(std::move(elements));
+}
+
+std::vector<ChannelGroup> ChannelGroups::groups_along(const Tensor& elements,
+                                                      std::int64_t axis) const {
+  const auto numbers = elements.values<float>();
+  const std::size_t stride = axis_stride(elements.shape(), Layout::kPlain, axis);
+  std::vector<ChannelGroup> channels(static_cast<std::size_t>(elements.shape()[axis]),
+                                     ChannelGroup::kZero);
   for (std::size_t e = 0; e < numbers.size(); ++e) {
     const ChannelGroup group =
         root(static_cast<ChannelGroup>(static_cast<std::int32_t>(numbers[e])));
-    ChannelGroup& channel = by_channel[e / inner % channels];
+    ChannelGroup& channel = channels[e / stride % channels.size()];
     if (group == ChannelGroup::kZero || channel == group) continue;  // zeros fit any channel
-    if (channel != ChannelGroup::kZero) {
-      groups(id).elements = std::make_shared<const Tensor>(std::move(elements));
-      return;
-    }
+    if (channel != ChannelGroup::kZero) return {};
     channel = group;
   }
-  groups(id).channels = std::move(by_channel);
+  return channels;
 }
 
 }  // namespace qtool

@@ -51,8 +51,13 @@ class ChannelGroups {
   ChannelGroups(const Graph& graph, const InputShapes& shapes,
                 std::span<const ChannelFactor> factors = {});
 
-  /// The merged group of each index of axis 1 of a tensor. Empty if not every index has one group.
+  /// The merged group of each channel of a tensor, that is of each index of axis(). Empty if not
+  /// every index has one group.
   [[nodiscard]] std::vector<ChannelGroup> channels(ValueId id) const;
+  /// The axis along which channels() of a tensor lie.
+  [[nodiscard]] std::int64_t axis(ValueId id) const { return groups(id).axis; }
+  /// Whether calibration observes the channels of a tensor along axis(); see channel_axis().
+  [[nodiscard]] bool is_observed_along_axis(ValueId id) const;
   [[nodiscard]] ChannelGroup root(ChannelGroup group) const;
   /// The merged group of each element of a tensor whose channels do not have one group each. Empty
   /// for other tensors.
@@ -66,8 +71,9 @@ class ChannelGroups {
   void lock(ValueId id);
 
  private:
-  /// The groups of a tensor: one per index of axis 1, or one per element, or neither if unknown.
+  /// The groups of a tensor: one per index of an axis, or one per element, or neither if unknown.
   struct Groups {
+    std::int64_t axis = 1;
     std::vector<ChannelGroup> channels;
     std::shared_ptr<const Tensor> elements;  ///< float32, the numbers of the groups; or null
   };
@@ -92,6 +98,10 @@ class ChannelGroups {
   [[nodiscard]] bool concatenate(const Node& node);
   [[nodiscard]] bool move(NodeId id);
   void set_elements(ValueId id, Tensor elements);
+  /// The group of each index of `axis`, where all elements of an index belong to one group or are
+  /// zero. Empty if that is not so.
+  [[nodiscard]] std::vector<ChannelGroup> groups_along(const Tensor& elements,
+                                                       std::int64_t axis) const;
 
   const Graph& graph_;
   ShapedGraph shaped_;

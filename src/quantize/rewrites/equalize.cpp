@@ -104,8 +104,7 @@ class Equalizer {
       const Range range = represented_range(affine, limits_of(context_.target.activations));
       if (entry == nullptr || entry->origin == Origin::kUser ||
           entry->degenerate != Degenerate::kNo || beyond_clip(id, range) ||
-          entry->observed.channel_maxs.empty() ||
-          entry->observed.channel_maxs.size() != groups_->channels(id).size()) {
+          entry->observed.channel_maxs.empty() || !observes_groups(id, entry->observed)) {
         groups_->lock(id);
       } else {
         ranges_.emplace(id, KeptRange{range, affine.scale});
@@ -118,6 +117,12 @@ class Equalizer {
         groups_->lock(node.outputs[0]);
       }
     }
+  }
+
+  /// Whether the channels that calibration observed are those of the groups.
+  [[nodiscard]] bool observes_groups(ValueId id, const Observed& observed) const {
+    return observed.channel_maxs.size() == groups_->channels(id).size() &&
+           groups_->is_observed_along_axis(id);
   }
 
   /// Whether integers would keep values that a Clip before them cuts off. If not, saturation does
@@ -242,7 +247,7 @@ class Equalizer {
     const ValueId source = context_.placement.source[input];
     const ActivationEntry* entry = entry_of(source);
     const std::vector<ChannelGroup> channels = groups_->channels(input);
-    if (entry == nullptr || entry->observed.channel_maxs.size() != channels.size() ||
+    if (entry == nullptr || !observes_groups(source, entry->observed) ||
         channels != groups_->channels(source)) {
       return {};
     }
@@ -278,6 +283,10 @@ class Equalizer {
                                       [&](ChannelGroup g) { return factor(g) != 1.0; });
       if (!scaled || observed.channel_means.size() != channels.size()) continue;
       ++changed;
+      if (!groups_->is_observed_along_axis(id)) {
+        forget_channels(observed);
+        continue;
+      }
       const auto range = ranges_.find(id);
       if (range != ranges_.end() && (is_mean(id) || shares_scales())) {
         set_range(*entry, rounded_tensor(id, range->second.range), channels);
@@ -286,13 +295,7 @@ class Equalizer {
         entry->range = range->second.range;
         entry->affine = choose_affine(entry->range, context_.target.activations);
       }
-      for (std::size_t c = 0; c < channels.size(); ++c) {
-        const double by = 1.0 / factor(channels[c]);
-        observed.channel_means[c] = static_cast<float>(observed.channel_means[c] * by);
-        if (observed.channel_maxs.empty()) continue;
-        observed.channel_mins[c] = static_cast<float>(observed.channel_mins[c] * by);
-        observed.channel_maxs[c] = static_cast<float>(observed.channel_maxs[c] * by);
-      }
+      divide_channels(observed, factors_of(channels));
     }
     return changed;
   }
@@ -345,9 +348,9 @@ class Equalizer {
       if (value.constant != nullptr) continue;
       std::vector<double> factors = factors_of(groups_->channels(id));
       if (any_scaled(factors)) {
-        scaled.factors.emplace(value.name, std::move(factors));
+        scaled.tensors.emplace(value.name, ChannelScaling{groups_->axis(id), std::move(factors)});
       } else if (any_scaled(factors_of(groups_->elements(id)))) {
-        scaled.factors.emplace(value.name, std::vector<double>());
+        scaled.tensors.emplace(value.name, ChannelScaling());
       }
     }
     return scaled;

@@ -4,11 +4,13 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "graph/rank.h"
 #include "json/json.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/rewrites/channel_noise.h"
 #include "quantize/weights/weight_layout.h"
+#include "tensor/axis_stride.h"
 
 namespace qtool {
 namespace {
@@ -34,20 +36,22 @@ double at(std::span<const double> factors, std::int64_t channel) {
 
 }  // namespace
 
-const std::vector<double>* ScaledChannels::find(std::string_view tensor) const {
-  const auto found = factors.find(tensor);
-  return found == factors.end() ? nullptr : &found->second;
+const ChannelScaling* ScaledChannels::find(std::string_view tensor) const {
+  const auto found = tensors.find(tensor);
+  return found == tensors.end() ? nullptr : &found->second;
 }
 
 std::string to_json_text(const ScaledChannels& scaled) {
   // Tensors that follow each other mostly have the same factors, so the text lists these once.
-  std::map<std::vector<double>, std::vector<std::string>> tensors_of;
-  for (const auto& [tensor, factors] : scaled.factors) tensors_of[factors].push_back(tensor);
+  std::map<ChannelScaling, std::vector<std::string>> tensors_of;
+  for (const auto& [tensor, scaling] : scaled.tensors) tensors_of[scaling].push_back(tensor);
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const auto& [factors, tensors] : tensors_of) {
+  for (const auto& [scaling, tensors] : tensors_of) {
     std::string letters;
-    for (const double factor : factors) letters.push_back(letter_of(factor));
-    json.push_back({{"tensors", tensors}, {"factors", std::move(letters)}});
+    for (const double factor : scaling.factors) letters.push_back(letter_of(factor));
+    nlohmann::ordered_json row{{"tensors", tensors}, {"factors", std::move(letters)}};
+    if (scaling.axis != 1) row["axis"] = scaling.axis;
+    json.push_back(std::move(row));
   }
   return json.dump();
 }
@@ -71,18 +75,19 @@ ScaledChannels scaled_channels_of(const Graph& int8) {
                         ErrorCode::kInvalidModel);
   ScaledChannels scaled;
   for (const JsonField& row : field.elements()) {
-    row.require_object({"tensors", "factors"});
-    std::vector<double> factors;
+    row.require_object({"tensors", "factors", "axis"});
+    ChannelScaling scaling;
+    if (const auto axis = row.find("axis")) scaling.axis = axis->as_int(1, kMaxRank - 1);
     const JsonField letters = row.at("factors");
     for (const char letter : letters.as_string()) {
       const std::int64_t step = letter - kNoStep;
       if (step < kFirstFactorStep || step > kLastFactorStep) {
         letters.fail("one character from ! to z for each channel");
       }
-      factors.push_back(factor_of_step(step));
+      scaling.factors.push_back(factor_of_step(step));
     }
     for (const JsonField& tensor : row.at("tensors").elements()) {
-      scaled.factors.insert_or_assign(tensor.as_string(), factors);
+      scaled.tensors.insert_or_assign(tensor.as_string(), scaling);
     }
   }
   return scaled;
@@ -104,22 +109,36 @@ void scale_weights(const Graph& graph, NodeId node, const WeightPorts& ports,
   }
 }
 
-void scale_channels(const TensorView& tensor, std::string_view name,
-                    std::span<const double> factors, float* values) {
-  const Shape& shape = tensor.shape;
-  if (shape.rank() < 2 || shape[1] != std::ssize(factors)) {
-    throw Error(ErrorCode::kMismatch, to_text("tensor '", name, "' has shape ", shape.to_string(),
-                                              ", the INT8 model scales ", factors.size(),
-                                              " channels of it; do they belong together?"));
+void divide_channels(Observed& observed, std::span<const double> factors) {
+  for (std::vector<float>* values :
+       {&observed.channel_means, &observed.channel_mins, &observed.channel_maxs}) {
+    for (std::size_t c = 0; c < values->size(); ++c) {
+      (*values)[c] = static_cast<float>((*values)[c] * (1.0 / factors[c]));
+    }
   }
-  const std::size_t channels = factors.size();
+}
+
+void forget_channels(Observed& observed) {
+  observed.channel_means.clear();
+  observed.channel_mins.clear();
+  observed.channel_maxs.clear();
+}
+
+void scale_channels(const TensorView& tensor, std::string_view name, const ChannelScaling& scaling,
+                    float* values) {
+  const auto& [axis, factors] = scaling;
+  const Shape& shape = tensor.shape;
+  if (shape.rank() <= axis || shape[axis] != std::ssize(factors)) {
+    throw Error(
+        ErrorCode::kMismatch,
+        to_text("tensor '", name, "' has shape ", shape.to_string(), ", the INT8 model scales ",
+                factors.size(), " channels along axis ", axis, "; do they belong together?"));
+  }
   const auto elements = static_cast<std::size_t>(shape.elements());
   if (elements == 0) return;
-  const std::size_t inner = tensor.layout == Layout::kChannelsLast
-                                ? 1
-                                : elements / static_cast<std::size_t>(shape[0]) / channels;
+  const std::size_t stride = axis_stride(shape, tensor.layout, axis);
   for (std::size_t i = 0; i < elements; ++i) {
-    values[i] = static_cast<float>(values[i] * factors[i / inner % channels]);
+    values[i] = static_cast<float>(values[i] * factors[i / stride % factors.size()]);
   }
 }
 

@@ -31,7 +31,7 @@ RewriteOutcome rewrite_halve(Rewritten& network, const RewriteContext& /*context
     entry.range = {entry.range.min / 2.0F, entry.range.max / 2.0F};
     entry.affine.scale /= 2.0F;
     for (const ValueId halved : {before.outputs[0], *tensor}) {
-      network.scaled.factors[graph.value(halved).name] = {};
+      network.scaled.tensors[graph.value(halved).name] = {};
     }
     ++outcome.tensors;
   }

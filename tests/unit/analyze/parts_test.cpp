@@ -189,16 +189,19 @@ TEST(Channels, AreWidenedInEitherLayout) {
   const std::vector<float> values{1, 2, 3, -4, -5, -6};
   std::copy(values.begin(), values.end(), plain.values<float>().begin());
   ChannelRanges channels;
-  widen_channels(TensorView(plain), channels);
+  widen_channels(TensorView(plain), 1, channels);
   const ChannelRanges expected{{1, 3}, {-6, -4}};
   EXPECT_EQ(channels, expected);
   Tensor last(DType::kFloat32, {1, 2, 1, 3});
   const std::vector<float> moved{1, -4, 2, -5, 3, -6};
   std::copy(moved.begin(), moved.end(), last.values<float>().begin());
   ChannelRanges same;
-  widen_channels(TensorView(last.data(), DType::kFloat32, last.shape(), Layout::kChannelsLast),
+  widen_channels(TensorView(last.data(), DType::kFloat32, last.shape(), Layout::kChannelsLast), 1,
                  same);
   EXPECT_EQ(same, expected);
+  ChannelRanges along_last;
+  widen_channels(TensorView(plain), 3, along_last);
+  EXPECT_EQ(along_last, (ChannelRanges{{-4, 1}, {-5, 2}, {-6, 3}}));
 }
 
 // For a mean, the jackknife gives Student's interval.

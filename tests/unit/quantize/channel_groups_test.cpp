@@ -73,6 +73,37 @@ TEST(ChannelGroups, GoThroughAChannelShuffle) {
   EXPECT_THAT(channels(net, apart), IsEmpty());  // its axis 1 is not the channels
 }
 
+TEST(ChannelGroups, OfAProductLieAlongItsLastAxis) {
+  Net net = start();
+  const auto flat =
+      net.op("Reshape", "flat", {net.conv("a", "x"), shape(net, "three", {1, 2, 16})});
+  const auto tokens =
+      net.op("Transpose", "tokens", {flat}, {{"perm", std::vector<std::int64_t>{0, 2, 1}}});
+  net.constant("w", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  net.constant("v", Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6}));
+  const auto product = net.op("Relu", "relu", {net.op("MatMul", "product", {tokens, "w"})});
+  net.output(net.op("MatMul", "last", {product, "v"}));
+  const ChannelGroups groups(net.graph, {});
+  EXPECT_EQ(groups.axis(net.id(flat)), 1);
+  EXPECT_EQ(groups.axis(net.id(tokens)), 2);
+  EXPECT_EQ(groups.channels(net.id(tokens)), groups.channels(net.id(flat)));
+  EXPECT_EQ(distinct(groups.channels(net.id(tokens))), 2U);
+  EXPECT_THAT(groups.channels(net.id(tokens)), Each(testing::Ne(kLocked)));
+  EXPECT_EQ(groups.axis(net.id(product)), 2);
+  EXPECT_EQ(distinct(groups.channels(net.id(product))), 3U);
+  EXPECT_TRUE(groups.is_observed_along_axis(net.id(product)));
+  EXPECT_FALSE(groups.is_observed_along_axis(net.id("product_out")));  // no product reads it
+  EXPECT_THAT(groups.layers(), SizeIs(3));
+}
+
+// A product reads the last axis, a convolution wrote the channels to axis 1.
+TEST(ChannelGroups, AreLockedWhereAProductReadsAnotherAxis) {
+  Net net = start();
+  net.constant("w", Tensor::of<float>({4, 1}, {1, 2, 3, 4}));
+  net.output(net.op("MatMul", "product", {net.conv("a", "x"), "w"}));
+  EXPECT_THAT(channels(net, "a_out"), Each(kLocked));
+}
+
 TEST(ChannelGroups, OfZerosThatAPadAddsTakeAnyFactor) {
   Net net = start();
   const auto padded =

@@ -12,6 +12,7 @@
 #include "qtool/base/error.h"
 #include "qtool/compare/infer.h"
 #include "qtool/exec/executor.h"
+#include "qtool/pipeline/calibrate.h"
 #include "qtool/samples/samples.h"
 #include "quantize/groundwork.h"
 #include "support/tensor_folder.h"
@@ -42,13 +43,14 @@ std::string refusal_of_channels(const std::string& text) {
 
 TEST(ScaledChannels, AreReadAsTheyWereWritten) {
   ScaledChannels scaled;
-  scaled.factors["a"] = scaled.factors["b"] = {1.0, 0.5, std::exp2(-0.25)};
-  scaled.factors["shuffled"] = {};
+  scaled.tensors["a"] = scaled.tensors["b"] = {1, {1.0, 0.5, std::exp2(-0.25)}};
+  scaled.tensors["shuffled"] = {};
+  scaled.tensors["tokens"] = {2, {0.5}};
   const std::string text = to_json_text(scaled);
-  EXPECT_EQ(text,
-            R"([{"tensors":["shuffled"],"factors":""},{"tensors":["a","b"],"factors":"AEB"}])");
-  EXPECT_EQ(scaled_channels_of(with_text(text)).factors, scaled.factors);
-  scaled.factors["c"] = {0.7};
+  EXPECT_EQ(text, R"([{"tensors":["shuffled"],"factors":""},{"tensors":["a","b"],"factors":"AEB"},)"
+                  R"({"tensors":["tokens"],"factors":"E","axis":2}])");
+  EXPECT_EQ(scaled_channels_of(with_text(text)).tensors, scaled.tensors);
+  scaled.tensors["c"] = {1, {0.7}};
   EXPECT_THROW(static_cast<void>(to_json_text(scaled)), Error);
 }
 
@@ -59,16 +61,21 @@ TEST(ScaledChannels, OfTextThatIsNoneAreRefused) {
   EXPECT_THAT(refusal_of_channels(R"([{"tensors":["a"],"factors":"A~"}])"),
               HasSubstr("one character from ! to z for each channel"));
   EXPECT_THAT(refusal_of_channels(R"([{"tensors":"a","factors":"A"}])"), HasSubstr("tensors"));
+  EXPECT_THAT(refusal_of_channels(R"([{"tensors":["a"],"factors":"A","axis":0}])"),
+              HasSubstr("axis"));
 }
 
 TEST(ScaledChannels, AreThoseOfTheTensorOrRefused) {
   Tensor tensor(DType::kFloat32, Shape{1, 2, 1, 2});
   for (float& value : tensor.values<float>()) value = 1.0F;
-  const std::vector<double> two{0.5, 2.0};
+  const ChannelScaling two{1, {0.5, 2.0}};
   scale_channels(tensor, "t", two, tensor.values<float>().data());
   EXPECT_THAT(std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end()),
               ElementsAre(0.5F, 0.5F, 2.0F, 2.0F));
-  const std::vector<double> three{1.0, 1.0, 1.0};
+  scale_channels(tensor, "t", {3, {2.0, 1.0}}, tensor.values<float>().data());
+  EXPECT_THAT(std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end()),
+              ElementsAre(1.0F, 0.5F, 4.0F, 2.0F));
+  const ChannelScaling three{1, {1.0, 1.0, 1.0}};
   EXPECT_THROW(scale_channels(tensor, "t", three, tensor.values<float>().data()), Error);
 }
 
@@ -153,6 +160,67 @@ TEST_P(EqualizedModel, IsRefusedWhereItDoesNotSayHowItWasScaled) {
   std::vector<Tensor> sample;
   sample.push_back(uniform_image({1, 3, 12, 12}, 2));
   EXPECT_THROW(TensorPairs(fp32_, &int8, sample, all, {}), Error);
+}
+
+/// Two products of tokens, whose channels are the last axis, behind a convolution.
+Net token_net() {
+  Net net;
+  const auto shape = [&](const char* name, std::vector<std::int64_t> dims) {
+    return net.constant(name, Tensor::of<std::int64_t>({std::ssize(dims)}, dims));
+  };
+  const auto uneven = [&](const char* name, unsigned seed) {
+    Tensor w = random_floats({8, 8}, seed);
+    const auto values = w.values<float>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] *= std::pow(0.25F, static_cast<float>(i % 4));
+    }
+    return net.constant(name, std::move(w));
+  };
+  const auto image = uneven_conv(net, "conv", net.input("x", {1, 3, 12, 12}), 8, 3, 1, 51);
+  const auto relu = net.op("Relu", "relu0", {image});
+  const auto flat = net.op("Reshape", "flat", {relu, shape("flat_shape", {1, 8, 144})});
+  const auto tokens =
+      net.op("Transpose", "tokens", {flat}, {{"perm", std::vector<std::int64_t>{0, 2, 1}}});
+  const auto a =
+      net.op("Relu", "relu1", {net.op("MatMul", "product1", {tokens, uneven("w1", 53)})});
+  const auto b = net.op("Relu", "relu2", {net.op("MatMul", "product2", {a, uneven("w2", 54)})});
+  net.output(net.op("MatMul", "product3", {b, net.constant("w3", random_floats({8, 5}, 55))}));
+  return net;
+}
+
+TEST(EqualizedTokens, AreScaledAlongTheirOwnAxis) {
+  TensorFolder folder;
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    folder.add(std::to_string(seed) + ".npy", uniform_image({1, 3, 12, 12}, seed));
+  }
+  const Executor fp32(prepare(token_net().graph));
+  const Samples samples(list_tensors(folder.path(), input_specs(fp32.graph())));
+  const CalibrationTable table = calibrate(fp32, samples, {}).table;
+  const Graph emitted = quantize(fp32.graph(), table, equalized()).graph;
+  const ScaledChannels scaled = scaled_channels_of(emitted);
+  const ChannelScaling* relu = scaled.find("relu1_out");
+  ASSERT_NE(relu, nullptr);
+  EXPECT_EQ(relu->axis, 2);
+  EXPECT_THAT(relu->factors, testing::SizeIs(8));
+  ASSERT_NE(scaled.find("relu0_out"), nullptr);
+  EXPECT_EQ(scaled.find("relu0_out")->axis, 1);
+
+  const auto sqnr = [&](const Graph& int8) {
+    return analyze(fp32, Executor(prepare(int8)), samples, {}).sqnr_db;
+  };
+  EXPECT_GT(sqnr(emitted), sqnr(quantize(fp32.graph(), table, {}).graph) + 2.0);
+
+  const Executor int8(prepare(emitted));
+  const std::vector<std::string> all{"*"};
+  std::vector<Tensor> sample;
+  sample.push_back(uniform_image({1, 3, 12, 12}, 2));
+  std::int64_t compared = 0;
+  for (const TensorPair& pair : TensorPairs(fp32, &int8, sample, all, {}).run(sample)) {
+    if (!pair.int8) continue;
+    ++compared;
+    EXPECT_GT(pair.sqnr_db, 15.0) << pair.name;
+  }
+  EXPECT_GE(compared, 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, EqualizedModel, testing::Values("cpu", "qtool"),
