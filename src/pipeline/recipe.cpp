@@ -46,6 +46,8 @@ StaticOptions static_options(const Recipe& recipe) {
   options.bias_correction = whole.bias_correction;
   options.wide = whole.overrides.wide;
   options.form = whole.form;
+  const std::string& rounding = whole.rounding.value();
+  if (find_rounding(rounding).needs == RoundingNeeds::kNothing) options.rounding = rounding;
   return options;
 }
 

@@ -70,9 +70,9 @@ struct Recipe {
 /// The recipe with the choices of its effort written out: `rounding` has a value.
 Recipe resolved(Recipe recipe);
 
-/// The options of quantize() that a recipe stands for, before anything is learned from samples:
-/// weights are rounded to nearest until the step `round_weights`. Fingerprint, threads and version
-/// are those of the caller.
+/// The options of quantize() that a recipe stands for, before anything is learned from samples: if
+/// the rounding needs data about the inputs of layers, weights are rounded to nearest until the
+/// step `round_weights`. Fingerprint, threads and version are those of the caller.
 StaticOptions static_options(const Recipe& recipe);
 
 /// The data that a step on the way to a model needs.

@@ -30,10 +30,17 @@ enum class ModelForm : std::uint8_t {
   kQOperator,  ///< operators that read and write integers, such as QLinearConv
 };
 
+/// A row of the list of forms.
+struct ModelFormInfo {
+  ModelForm form = ModelForm::kQdq;
+  std::string_view name;
+  std::string_view summary;  ///< a phrase for help texts whose subject is the name
+};
+
+/// Every form, the default first.
+std::span<const ModelFormInfo> model_forms() noexcept;
 /// The name of a form: `qdq` or `qoperator`.
 std::string_view name_of(ModelForm form) noexcept;
-/// The names of all forms.
-std::vector<std::string> model_form_names();
 /// The form called `name`, or nothing if no form has that name.
 std::optional<ModelForm> find_model_form(std::string_view name) noexcept;
 

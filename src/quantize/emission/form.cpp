@@ -3,50 +3,48 @@
 #include <array>
 
 #include "base/check.h"
+#include "qtool/quantize/target.h"
 #include "quantize/emission/emit.h"
 
 namespace qtool {
 
-#define QTOOL_FORM(name, kind) Graph emit_##name(const Decisions&, QuantizeReport&);
+#define QTOOL_FORM(name, kind, summary) Graph emit_##name(const Decisions&, QuantizeReport&);
 #include "quantize/emission/forms.inc"
 
 namespace {
 
-struct FormRow {
-  ModelForm form;
-  std::string_view name;
-  Graph (*emit)(const Decisions&, QuantizeReport&);
-};
+using EmitFunction = Graph (*)(const Decisions&, QuantizeReport&);
 
-constexpr auto kForms = std::to_array<FormRow>({
-#define QTOOL_FORM(name, kind) {ModelForm::kind, #name, emit_##name},
+constexpr auto kEmitters = std::to_array<EmitFunction>({
+#define QTOOL_FORM(name, kind, summary) emit_##name,
 #include "quantize/emission/forms.inc"
 });
 
-const FormRow& row_of(ModelForm form) noexcept {
-  const auto* found = std::ranges::find(kForms, form, &FormRow::form);
+constexpr auto kForms = std::to_array<ModelFormInfo>({
+#define QTOOL_FORM(name, kind, summary) {ModelForm::kind, #name, summary},
+#include "quantize/emission/forms.inc"
+});
+
+std::size_t row_of(ModelForm form) noexcept {
+  const auto* found = std::ranges::find(kForms, form, &ModelFormInfo::form);
   QTOOL_CHECK(found != kForms.end());
-  return *found;
+  return static_cast<std::size_t>(found - kForms.begin());
 }
 
 }  // namespace
 
-std::string_view name_of(ModelForm form) noexcept { return row_of(form).name; }
+std::span<const ModelFormInfo> model_forms() noexcept { return kForms; }
 
-std::vector<std::string> model_form_names() {
-  std::vector<std::string> names;
-  for (const FormRow& row : kForms) names.emplace_back(row.name);
-  return names;
-}
+std::string_view name_of(ModelForm form) noexcept { return kForms[row_of(form)].name; }
 
 std::optional<ModelForm> find_model_form(std::string_view name) noexcept {
-  const auto* found = std::ranges::find(kForms, name, &FormRow::name);
+  const auto* found = std::ranges::find(kForms, name, &ModelFormInfo::name);
   if (found == kForms.end()) return std::nullopt;
   return found->form;
 }
 
 Graph emit_static(ModelForm form, const Decisions& decisions, QuantizeReport& report) {
-  return row_of(form).emit(decisions, report);
+  return kEmitters[row_of(form)](decisions, report);
 }
 
 }  // namespace qtool

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/choices.h"
 #include "base/text.h"
 #include "console.h"
 #include "files.h"
@@ -113,6 +114,22 @@ void print(const QuantizationSummary& summary, const QuantizeCommand& options) {
 bool holds_lstm(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
                      [&](NodeId id) { return graph.node(id).is("LSTM"); });
+}
+
+void add_form(Command& command, std::string& form) {
+  std::vector<std::string> names;
+  std::string help;
+  for (const ModelFormInfo& row : model_forms()) {
+    help += to_text(help.empty() ? "" : "; ", row.name, " ", row.summary);
+    names.emplace_back(row.name);
+  }
+  const std::string all = alternatives(names);
+  command
+      .option("--format", form,
+              to_text(all, ": how the model writes integer operators\n", help, "."))
+      .placeholder("FORM")
+      .show_default()
+      .one_of(std::move(names));
 }
 
 void run_quantize(QuantizeCommand& options, const Command& command) {
@@ -245,15 +262,7 @@ void add_quantize(Program& program, Session& session) {
                "LSTMs whose axes begin with the batch (layout 1) stay as they are.");
   command.goes_with("--dynamic-lstm", {{"--mode", {"dynamic"}}});
   add_target(command, options->target);
-  command
-      .option("--format", options->form,
-              "qdq or qoperator: how the model writes integer operators\n"
-              "qdq puts QuantizeLinear and DequantizeLinear around operators on reals; "
-              "qoperator uses QLinearConv, QLinearMatMul and ONNX Runtime's QLinear "
-              "operators, where these have the same integers.")
-      .placeholder("FORM")
-      .show_default()
-      .one_of(model_form_names());
+  add_form(command, options->form);
   options->overrides.add_to(command, OverrideUse::kModel);
   command
       .option("-o,--output", options->output,

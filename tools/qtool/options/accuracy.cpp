@@ -1,12 +1,12 @@
 #include "options/accuracy.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/choices.h"
 #include "base/text.h"
 #include "console.h"
@@ -18,13 +18,33 @@
 namespace qtool::tool {
 namespace {
 
-// The option that asks for a learning step.
+std::vector<std::string> roundings_on_samples() {
+  std::vector<std::string> names;
+  for (const RoundingInfo& row : roundings()) {
+    if (row.needs != RoundingNeeds::kNothing) names.emplace_back(row.name);
+  }
+  return names;
+}
+
+// The option that asks for a learning step, and its values that do; none for a flag.
+struct StepOption {
+  std::string_view step;
+  const char* option;
+  std::vector<std::string> values;
+};
+
+const std::vector<StepOption>& step_options() {
+  static const std::vector<StepOption> all = {
+      {"tune_ranges", "--tune-ranges", {}},
+      {"round_weights", "--weight-rounding", roundings_on_samples()},
+      {"correct_biases", "--bias-correction", {"sequential"}}};
+  return all;
+}
+
 std::string option_of(const RecipeStep& step) {
-  static const std::map<std::string_view, const char*> options = {
-      {"tune_ranges", "--tune-ranges"},
-      {"round_weights", "--weight-rounding"},
-      {"correct_biases", "--bias-correction"}};
-  return options.at(step.name);
+  const auto found = std::ranges::find(step_options(), step.name, &StepOption::step);
+  QTOOL_CHECK(found != step_options().end());
+  return found->option;
 }
 
 bool learns(const Recipe& recipe, std::string_view step) {
@@ -49,14 +69,6 @@ std::string options_of(const EffortInfo& effort) {
 void word(Command& command, const char* name, std::string& value, const std::string& help,
           std::vector<std::string> words) {
   command.option(name, value, help).placeholder("HOW").show_default().one_of(std::move(words));
-}
-
-std::vector<std::string> roundings_on_samples() {
-  std::vector<std::string> names;
-  for (const RoundingInfo& row : roundings()) {
-    if (row.needs != RoundingNeeds::kNothing) names.emplace_back(row.name);
-  }
-  return names;
 }
 
 void add_weight_rounding(Command& command, std::string& value) {
@@ -150,12 +162,9 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
   command.goes_with("--rounding-memory", {by_effort, by_rounding});
   if (!quantizes) return;
   for (const char* option : {"--images", "--inputs"}) {
-    command.goes_with(option, {by_effort,
-                               {"--tune-ranges", {}},
-                               {"--verify", {}},
-                               {"--faster-only", {}},
-                               {"--bias-correction", {"sequential"}},
-                               by_rounding});
+    std::vector<Company> company = {by_effort, {"--verify", {}}, {"--faster-only", {}}};
+    for (const StepOption& row : step_options()) company.push_back({row.option, row.values});
+    command.goes_with(option, std::move(company));
   }
 }
 
