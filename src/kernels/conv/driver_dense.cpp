@@ -7,7 +7,7 @@
 #include "base/round_up.h"
 #include "base/stop.h"
 #include "kernels/conv/driver.h"
-#include "kernels/conv/panels.h"
+#include "kernels/conv/pack_weights.h"
 #include "kernels/conv/rows.h"
 #include "kernels/gemm/gemm.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/conv/conv.h"
-#include "kernels/conv/panels.h"
+#include "kernels/conv/pack_weights.h"
 
 namespace qtool {
 

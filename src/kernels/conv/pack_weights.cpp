@@ -1,4 +1,4 @@
-#include "kernels/conv/panels.h"
+#include "kernels/conv/pack_weights.h"
 
 #include <algorithm>
 
