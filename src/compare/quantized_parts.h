@@ -25,7 +25,9 @@ struct QuantizedActivation {
   /// The factors by which the INT8 model divides the channels of the FP32 tensor before it rounds.
   /// None for a tensor that is not divided. See ScaledChannels.
   ChannelScaling divided{};
-  bool channels_last = false;  ///< along the last axis, not along axis 1; see channels_are_last()
+  /// Whether the channels of a tensor that is not divided are its last axis, see
+  /// channels_are_last().
+  bool channels_last = false;
 };
 
 /// Whether the rounding error of `real` is kept in a second byte, which goes through the layers

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/strides.h"
 #include "quantize/rewrites/scaled_channels.h"
-#include "tensor/axis_stride.h"
 
 namespace qtool {
 
@@ -117,7 +117,8 @@ void widen_channels(const TensorView& tensor, std::int64_t axis, ChannelRanges& 
   constexpr float kNone = std::numeric_limits<float>::infinity();
   channels.resize(count, Range{kNone, -kNone});
   const std::span<const float> values = tensor.values<float>();
-  const std::size_t inner = axis_stride(shape, tensor.layout, axis);
+  const auto inner =
+      static_cast<std::size_t>(strides_of(shape, tensor.layout)[static_cast<std::size_t>(axis)]);
   for (std::size_t begin = 0; begin < values.size(); begin += count * inner) {
     for (std::size_t c = 0; c < count; ++c) {
       Range reached = channels[c];

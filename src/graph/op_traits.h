@@ -62,13 +62,12 @@ enum class WeightAxis : std::uint8_t {
   kByTransB,  ///< 1, or 0 where the attribute `transB` is set
 };
 
-/// Whether the channels (axis 1) of an operator's result are those of input 0: multiplying a
-/// channel of the input by a positive number multiplies that channel of the result by the same
-/// number.
+/// Whether the channels of an operator's result are those of input 0: multiplying a channel of the
+/// input by a positive number multiplies that channel of the result by the same number.
 enum class ChannelRule : std::uint8_t {
   kNo,
-  kAlways,
-  kOfImages,  ///< if input and result have four axes and equally many channels
+  kAlways,    ///< along any axis
+  kOfImages,  ///< along axis 1, if input and result have four axes and equally many channels
 };
 
 /// The inputs and outputs that an operator takes, from the opset `since` on. One character stands

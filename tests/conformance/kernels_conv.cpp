@@ -150,7 +150,7 @@ void check(std::mt19937& random, Spread spread, Case c) {
                                            late_sums, input.data(), name));
     }
     const PackedConv to_bytes(w, c.epilogue, selection);
-    // An instruction set may have a kernel in one of the two families only.
+    // An instruction set may have a kernel in one of the two families only; a slower one then runs.
     const bool depthwise = w.groups > 1 && w.groups == w.in_channels && w.groups == w.out_channels;
     const std::string_view chosen = depthwise ? select_kernel(depthwise_kernels(), selection).name
                                               : select_kernel(gemm_kernels(), selection).name;

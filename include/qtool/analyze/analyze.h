@@ -61,8 +61,8 @@ struct ErrorSource {
   Range seen;               ///< range of the values and 0
   Range central;            ///< range of 99.9 % of the values, exact to a bin of `levels`
   LevelHistogram levels{};
-  /// A channel is an index of axis 1 in a tensor with three or more axes. The peak of a channel is
-  /// its largest |x| over all images.
+  /// A channel is an index of axis 1, or of the last axis where a MatMul reads the tensor, in a
+  /// tensor with three or more axes. The peak of a channel is its largest |x| over all images.
   std::int64_t channels = 0;
   std::int64_t dead_channels = 0;      ///< channels with peak 0
   std::int64_t constant_channels = 0;  ///< channels that always have the same value, not 0

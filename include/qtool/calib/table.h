@@ -32,7 +32,8 @@ struct Observed {
   double standard_deviation = 0.0;
   std::int64_t count = 0;
   std::int64_t zeros = 0;
-  std::vector<float> channel_means;   ///< one per index of axis 1
+  /// One per channel: per index of axis 1, or of the last axis where a MatMul reads the tensor.
+  std::vector<float> channel_means;
   std::vector<float> channel_mins{};  ///< one per mean, or none
   std::vector<float> channel_maxs{};
   friend bool operator==(const Observed&, const Observed&) = default;

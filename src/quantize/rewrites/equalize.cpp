@@ -281,12 +281,13 @@ class Equalizer {
       Observed& observed = entry->observed;
       const bool scaled = std::any_of(channels.begin(), channels.end(),
                                       [&](ChannelGroup g) { return factor(g) != 1.0; });
-      if (!scaled || observed.channel_means.size() != channels.size()) continue;
-      ++changed;
-      if (!groups_->is_observed_along_axis(id)) {
+      if (!scaled || observed.channel_means.empty()) continue;
+      if (observed.channel_means.size() != channels.size() ||
+          !groups_->is_observed_along_axis(id)) {
         forget_channels(observed);
         continue;
       }
+      ++changed;
       const auto range = ranges_.find(id);
       if (range != ranges_.end() && (is_mean(id) || shares_scales())) {
         set_range(*entry, rounded_tensor(id, range->second.range), channels);

@@ -6,11 +6,11 @@
 #include "base/text.h"
 #include "graph/rank.h"
 #include "json/json.h"
+#include "ops/strides.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/rewrites/channel_noise.h"
 #include "quantize/weights/weight_layout.h"
-#include "tensor/axis_stride.h"
 
 namespace qtool {
 namespace {
@@ -136,7 +136,8 @@ void scale_channels(const TensorView& tensor, std::string_view name, const Chann
   }
   const auto elements = static_cast<std::size_t>(shape.elements());
   if (elements == 0) return;
-  const std::size_t stride = axis_stride(shape, tensor.layout, axis);
+  const auto stride =
+      static_cast<std::size_t>(strides_of(shape, tensor.layout)[static_cast<std::size_t>(axis)]);
   for (std::size_t i = 0; i < elements; ++i) {
     values[i] = static_cast<float>(values[i] * factors[i / stride % factors.size()]);
   }

@@ -98,10 +98,42 @@ TEST(ChannelGroups, OfAProductLieAlongItsLastAxis) {
 
 // A product reads the last axis, a convolution wrote the channels to axis 1.
 TEST(ChannelGroups, AreLockedWhereAProductReadsAnotherAxis) {
-  Net net = start();
-  net.constant("w", Tensor::of<float>({4, 1}, {1, 2, 3, 4}));
+  Net net;
+  net.input("x", {1, 2, 4, 2});  // as many channels as columns
+  net.constant("w", Tensor::of<float>({2, 1}, {1, 2}));
   net.output(net.op("MatMul", "product", {net.conv("a", "x"), "w"}));
   EXPECT_THAT(channels(net, "a_out"), Each(kLocked));
+}
+
+TEST(ChannelGroups, AreLockedWhereAConvolutionReadsAnotherAxis) {
+  Net net;
+  net.input("x", {1, 2, 4, 2});
+  net.constant("w", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  net.output(net.conv("a", net.op("Relu", "relu", {net.op("MatMul", "product", {"x", "w"})})));
+  EXPECT_THAT(channels(net, "product_out"), Each(kLocked));
+}
+
+TEST(ChannelGroups, AreLockedBesideABiasPerRow) {
+  Net net;
+  net.input("x", {2, 3});
+  net.constant("w", Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6}));
+  net.constant("v", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  net.constant("by_row", Tensor::of<float>({2, 1}, {1, 2}));
+  net.output(net.op("MatMul", "last", {net.op("Gemm", "first", {"x", "w", "by_row"}), "v"}));
+  EXPECT_THAT(channels(net, "first_out"), Each(kLocked));
+}
+
+TEST(ChannelGroups, AreLockedByAResizeThatWritesAConstant) {
+  for (const float beside : {0.0F, 1.0F}) {
+    Net net = start();
+    net.constant("roi", Tensor::of<float>({8}, {0, 0, 0, 0, 1, 1, 2, 2}));
+    const auto resized = net.op(
+        "Resize", "resize", {net.conv("a", "x"), "roi", "", shape(net, "sizes", {1, 2, 8, 8})},
+        {{"coordinate_transformation_mode", std::string("tf_crop_and_resize")},
+         {"extrapolation_value", beside}});
+    net.output(net.conv("b", resized));
+    EXPECT_EQ(channels(net, "a_out")[0] == kLocked, beside != 0.0F);
+  }
 }
 
 TEST(ChannelGroups, OfZerosThatAPadAddsTakeAnyFactor) {

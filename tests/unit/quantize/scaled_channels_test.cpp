@@ -62,7 +62,7 @@ TEST(ScaledChannels, OfTextThatIsNoneAreRefused) {
               HasSubstr("one character from ! to z for each channel"));
   EXPECT_THAT(refusal_of_channels(R"([{"tensors":"a","factors":"A"}])"), HasSubstr("tensors"));
   EXPECT_THAT(refusal_of_channels(R"([{"tensors":["a"],"factors":"A","axis":0}])"),
-              HasSubstr("axis"));
+              HasSubstr("1 to 63"));
 }
 
 TEST(ScaledChannels, AreThoseOfTheTensorOrRefused) {
@@ -163,7 +163,7 @@ TEST_P(EqualizedModel, IsRefusedWhereItDoesNotSayHowItWasScaled) {
 }
 
 /// Two products of tokens, whose channels are the last axis, behind a convolution.
-Net token_net() {
+Net token_net(std::int64_t height, std::int64_t width) {
   Net net;
   const auto shape = [&](const char* name, std::vector<std::int64_t> dims) {
     return net.constant(name, Tensor::of<std::int64_t>({std::ssize(dims)}, dims));
@@ -176,9 +176,9 @@ Net token_net() {
     }
     return net.constant(name, std::move(w));
   };
-  const auto image = uneven_conv(net, "conv", net.input("x", {1, 3, 12, 12}), 8, 3, 1, 51);
+  const auto image = uneven_conv(net, "conv", net.input("x", {1, 3, height, width}), 8, 3, 1, 51);
   const auto relu = net.op("Relu", "relu0", {image});
-  const auto flat = net.op("Reshape", "flat", {relu, shape("flat_shape", {1, 8, 144})});
+  const auto flat = net.op("Reshape", "flat", {relu, shape("flat_shape", {1, 8, height * width})});
   const auto tokens =
       net.op("Transpose", "tokens", {flat}, {{"perm", std::vector<std::int64_t>{0, 2, 1}}});
   const auto a =
@@ -188,15 +188,42 @@ Net token_net() {
   return net;
 }
 
-TEST(EqualizedTokens, AreScaledAlongTheirOwnAxis) {
-  TensorFolder folder;
-  for (unsigned seed = 1; seed <= 6; ++seed) {
-    folder.add(std::to_string(seed) + ".npy", uniform_image({1, 3, 12, 12}, seed));
+std::vector<float> output_of(const Graph& graph, const Tensor& input) {
+  const std::shared_ptr<const Plan> plan = Executor(graph).compile({});
+  Workspace workspace;
+  const std::vector<TensorView> inputs{input};
+  const auto values = plan->run(inputs, workspace)[0].values<float>();
+  return {values.begin(), values.end()};
+}
+
+/// Images with more pixels than channels, and with equally many: then only the axis tells tokens
+/// from channels.
+class EqualizedTokens : public testing::TestWithParam<std::pair<std::int64_t, std::int64_t>> {
+ protected:
+  EqualizedTokens() {
+    for (unsigned seed = 1; seed <= 6; ++seed) {
+      folder_.add(std::to_string(seed) + ".npy", uniform_image(shape_, seed));
+    }
   }
-  const Executor fp32(prepare(token_net().graph));
-  const Samples samples(list_tensors(folder.path(), input_specs(fp32.graph())));
-  const CalibrationTable table = calibrate(fp32, samples, {}).table;
-  const Graph emitted = quantize(fp32.graph(), table, equalized()).graph;
+
+  const Shape shape_{1, 3, GetParam().first, GetParam().second};
+  TensorFolder folder_;
+  const Executor fp32_{prepare(token_net(GetParam().first, GetParam().second).graph)};
+};
+
+TEST_P(EqualizedTokens, AreScaledAlongTheirOwnAxis) {
+  const Samples samples(list_tensors(folder_.path(), input_specs(fp32_.graph())));
+  const CalibrationTable table = calibrate(fp32_, samples, {}).table;
+  const Groundwork ground = lay_groundwork(fp32_.graph(), table, equalized());
+  const Tensor image = uniform_image(shape_, 2);
+  const std::vector<float> before = output_of(fp32_.graph(), image);
+  const std::vector<float> after = output_of(ground.graph(), image);
+  ASSERT_EQ(before.size(), after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_NEAR(after[i], before[i], 1e-5F * (1.0F + std::abs(before[i])));
+  }
+
+  const Graph emitted = quantize(fp32_.graph(), table, equalized()).graph;
   const ScaledChannels scaled = scaled_channels_of(emitted);
   const ChannelScaling* relu = scaled.find("relu1_out");
   ASSERT_NE(relu, nullptr);
@@ -206,22 +233,25 @@ TEST(EqualizedTokens, AreScaledAlongTheirOwnAxis) {
   EXPECT_EQ(scaled.find("relu0_out")->axis, 1);
 
   const auto sqnr = [&](const Graph& int8) {
-    return analyze(fp32, Executor(prepare(int8)), samples, {}).sqnr_db;
+    return analyze(fp32_, Executor(prepare(int8)), samples, {}).sqnr_db;
   };
-  EXPECT_GT(sqnr(emitted), sqnr(quantize(fp32.graph(), table, {}).graph) + 2.0);
+  EXPECT_GT(sqnr(emitted), sqnr(quantize(fp32_.graph(), table, {}).graph) + 2.0);
 
   const Executor int8(prepare(emitted));
   const std::vector<std::string> all{"*"};
   std::vector<Tensor> sample;
-  sample.push_back(uniform_image({1, 3, 12, 12}, 2));
+  sample.push_back(uniform_image(shape_, 2));
   std::int64_t compared = 0;
-  for (const TensorPair& pair : TensorPairs(fp32, &int8, sample, all, {}).run(sample)) {
+  for (const TensorPair& pair : TensorPairs(fp32_, &int8, sample, all, {}).run(sample)) {
     if (!pair.int8) continue;
     ++compared;
     EXPECT_GT(pair.sqnr_db, 15.0) << pair.name;
   }
   EXPECT_GE(compared, 4);
 }
+
+INSTANTIATE_TEST_SUITE_P(Images, EqualizedTokens,
+                         testing::Values(std::pair{12, 12}, std::pair{2, 4}));
 
 INSTANTIATE_TEST_SUITE_P(Targets, EqualizedModel, testing::Values("cpu", "qtool"),
                          [](const auto& row) { return std::string(row.param); });

@@ -48,16 +48,23 @@ void compare_models(const CompareCommand& options) {
                                             "' differ in structure or by more than the limits"));
 }
 
+// A folder of arrays may be called as a model is.
+bool is_model_file(const std::string& path) {
+  return is_model(path) && !std::filesystem::is_directory(path);
+}
+
 void run_compare(CompareCommand& options) {
   options.run.apply();
-  if (is_model(options.a) && is_model(options.b)) return compare_models(options);
+  const bool model_a = is_model_file(options.a);
+  const bool model_b = is_model_file(options.b);
+  if (model_a && model_b) return compare_models(options);
   if (options.tolerance) {
     throw Error(ErrorCode::kUsage,
                 to_text("--tolerance has no effect without two models (", model_endings(), ")"));
   }
-  if (is_model(options.a) || is_model(options.b)) {
-    const std::string& model = is_model(options.a) ? options.a : options.b;
-    const std::string& other = is_model(options.a) ? options.b : options.a;
+  if (model_a || model_b) {
+    const std::string& model = model_a ? options.a : options.b;
+    const std::string& other = model_a ? options.b : options.a;
     throw Error(ErrorCode::kUsage, to_text("'", model, "' is a model and '", other,
                                            "' is none, expected two models or two sets of arrays"));
   }
