@@ -39,6 +39,7 @@ struct Call {
   std::string prefix;                               // for the names of its tensors and nodes
   Arguments arguments;                              // attributes of the function
   std::unordered_map<std::string, ValueId> values;  // by their names in the function
+  std::unordered_set<std::string> absent;           // inputs that the call leaves out
 };
 
 class GraphReader {
@@ -150,6 +151,7 @@ class GraphReader {
     for (const onnx::ValueInfoProto& info : proto.output()) {
       if (info.name().empty()) refuse_model(to_text("a ", role_, " output has no name"));
       ValueId value = intern(info.name(), nullptr);
+      if (value == kNoValue) refuse_model(to_text("output '", info.name(), "' has no value"));
       if (graph_.is_output(value)) {
         const ValueId copy = graph_.add_value(graph_.unique_name(info.name()));
         add_op(graph_, "Identity", {value}, copy);
@@ -177,6 +179,7 @@ class GraphReader {
     if (name.empty()) return kNoValue;
     if (call == nullptr) {
       const auto known = graph_.find_value(name);
+      if (!known && absent_.contains(name)) return kNoValue;
       return known ? *known : graph_.add_value(name);
     }
     const auto known = call->values.find(name);
@@ -208,7 +211,7 @@ class GraphReader {
     std::unordered_set<ValueId> made;
     for (const std::string& output : proto.output()) {
       const ValueId value = intern(output, call);
-      if (value != kNoValue && !made.insert(value).second) {
+      if (!output.empty() && (value == kNoValue || !made.insert(value).second)) {
         refuse_model(to_text(what, ": value '", output, "' is defined twice"));
       }
       node.outputs.push_back(value);
@@ -311,6 +314,7 @@ class GraphReader {
     require_count(proto.output_size(), function.output_size(), "outputs");
     for (int i = 0; i < function.input_size(); ++i) {
       const ValueId value = i < proto.input_size() ? intern(proto.input(i), outer) : kNoValue;
+      if (value == kNoValue) call.absent.insert(function.input(i));
       if (!call.values.emplace(function.input(i), value).second) {
         refuse_model(to_text(what, ": input '", function.input(i), "' is listed twice"));
       }
@@ -351,6 +355,7 @@ class GraphReader {
     const Arguments* arguments = call == nullptr ? arguments_ : &call->arguments;
     try {
       GraphReader reader(parts_, "subgraph", depth_ + 1, arguments);
+      reader.absent_ = call == nullptr ? absent_ : call->absent;
       return std::make_shared<const Subgraph>(
           reader.read_body(*proto.mutable_g(), graph_.info, captured));
     } catch (const Error& error) {
@@ -375,6 +380,7 @@ class GraphReader {
   std::string role_;
   int depth_;  // 0: the main graph
   const Arguments* arguments_;
+  std::unordered_set<std::string> absent_;  // inputs that the call of a function around leaves out
   std::unordered_set<std::string> node_names_;
   Graph graph_;
   std::vector<ValueId> four_bits_;  // values that the file stores in 4 bits

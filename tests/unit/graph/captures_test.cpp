@@ -94,6 +94,32 @@ TEST_P(CapturesOfOpset, AreTakenWithinAFunction) {
               ElementsAre(-2, 0));
 }
 
+// An input that the call leaves out is missing in the bodies of the function too.
+TEST_P(CapturesOfOpset, MayBeInputsThatACallLeavesOut) {
+  const std::string opset = std::to_string(GetParam());
+  const std::string text = text_of(to_text(R"(main (float[2] x, bool c) => (float[2] y) {
+      low = Constant <value = float {0}> ()
+      y = local.Bounded (x, c, low)
+    }
+    <domain: "local", opset_import: ["" : )",
+                                           opset, R"(]>
+    Bounded (v, d, low, high) => (w) {
+      w = If (d) <
+        then_branch = then () => (float[2] t) {
+          t = If (d) <
+            then_branch = inner () => (float[2] tt) { tt = Clip (v, low, high) },
+            else_branch = other () => (float[2] te) { te = Neg (v) }
+          >
+        },
+        else_branch = last () => (float[2] e) { e = Clip (v, low, high) }
+      >
+    })"));
+  for (const bool truth : {true, false}) {
+    EXPECT_THAT(run_all_ways(text, list(floats({-1, 2}), Tensor::scalar<bool>(truth))),
+                ElementsAre(0, 2));
+  }
+}
+
 TEST_P(CapturesOfOpset, AreTakenByAnIfWithinAnIf) {
   const std::string text = text_of(R"(main (float[2] x, bool c, bool d) => (float[2] y) {
     z = Abs (x)
