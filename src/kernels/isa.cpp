@@ -7,6 +7,7 @@
 #include <cpuid.h>
 #endif
 
+#include "base/choices.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
@@ -74,16 +75,10 @@ std::string forced_kernel_from_environment() {
 
 const Isa* forced_isa(const KernelSelection& selection) {
   if (selection.name.empty()) return nullptr;
-  std::string known;
-  for (const Isa& row : isas()) {
-    known += to_text(known.empty() ? "" : ", ", row.name);
-    if (selection.name != row.name) continue;
-    if (selection.features.holds(row.needs)) return &row;
-    throw Error(ErrorCode::kUsage, to_text("kernel '", selection.name,
-                                           "' needs instructions that this processor lacks"));
-  }
-  throw Error(ErrorCode::kUsage,
-              to_text("kernel '", selection.name, "' is unknown, expected one of ", known));
+  const Isa& row = find_by_name(isas(), selection.name, "kernel");
+  if (selection.features.holds(row.needs)) return &row;
+  throw Error(ErrorCode::kUsage, to_text("kernel '", selection.name,
+                                         "' needs instructions that this processor lacks"));
 }
 
 }  // namespace qtool

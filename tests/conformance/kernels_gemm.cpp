@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "base/round_up.h"
-#include "base/text.h"
 #include "kernels/gemm/gemm.h"
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"

@@ -7,7 +7,7 @@
 # Usage: names_once.sh ROOT; prints `file:line: what`; exit 1 on breaches.
 set -eu
 cd "$1"
-sets=$(sed -n 's/^qtool_add_isa(\([a-z0-9_]*\)[ )].*/\1/p' src/CMakeLists.txt | paste -sd '|' -)
+sets=$(sed -n 's/^qtool_add_isa(\([a-z0-9_]*\) .*/\1/p' src/CMakeLists.txt | paste -sd '|' -)
 folders=$(
   grep -rl '^ *qtool_batch(' --include=CMakeLists.txt --exclude-dir=samples src tests tools |
     sed -n 's,/CMakeLists.txt$,,; /^tests$/!p'

@@ -2,8 +2,6 @@
 // on it have the bits of the portable kernel.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <string>
 #include <vector>
 
 #include "base/text.h"

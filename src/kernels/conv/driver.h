@@ -31,12 +31,13 @@ struct FoldedWeights {
   std::span<const std::int8_t> values;
   std::vector<std::int8_t> storage;
   std::int64_t terms = 1;
-  std::vector<std::int32_t> bias;  ///< qb - zx sum (qw - zw)
+  std::vector<std::int32_t> bias;  ///< qb - (zx - offset) sum (qw - zw)
 };
 
 /// Checks the extents, the spans and the int32 bound, then folds the zero points into weights and
-/// bias. Throws the errors of PackedConv.
-FoldedWeights fold_weights(const ConvWeights& weights);
+/// bias. `input_offset`: what the kernel subtracts from its inputs, 0 to 255. Throws the errors of
+/// PackedConv.
+FoldedWeights fold_weights(const ConvWeights& weights, std::int32_t input_offset = 0);
 
 /// One way to run convolutions: packed weights and the loops around a micro-kernel.
 class ConvDriver {

@@ -69,8 +69,10 @@ std::int32_t zero_point_of(const ConvWeights& weights, std::size_t channel) {
   return weights.weight_zero_points.empty() ? 0 : weights.weight_zero_points[channel];
 }
 
-// The bias with the input zero point folded in; throws when a sum could exceed int32.
-std::int32_t fold_bias(const ConvWeights& weights, std::size_t channel, std::size_t per_channel) {
+// The bias with the input zero point folded in, except for what the kernel subtracts from its
+// inputs anyway; throws when a sum could exceed int32.
+std::int32_t fold_bias(const ConvWeights& weights, std::size_t channel, std::size_t per_channel,
+                       std::int32_t input_offset) {
   const std::int64_t bias = weights.bias.empty() ? 0 : weights.bias[channel];
   const std::int32_t zero_point = zero_point_of(weights, channel);
   std::int64_t largest = 0;
@@ -89,7 +91,7 @@ std::int32_t fold_bias(const ConvWeights& weights, std::size_t channel, std::siz
            to_text("the sums of output channel ", channel, " (", depth, " products, weights up to ",
                    largest, ", bias ", bias, ") may leave int32"));
   }
-  return static_cast<std::int32_t>(bias - weights.input_zero_point * sum);
+  return static_cast<std::int32_t>(bias - (weights.input_zero_point - input_offset) * sum);
 }
 
 // The remainder of `weight` after each of `terms` terms has taken the largest part that fits in s8.
@@ -100,7 +102,7 @@ std::int32_t rest_after(std::int32_t weight, std::int64_t terms) {
 
 }  // namespace
 
-FoldedWeights fold_weights(const ConvWeights& weights) {
+FoldedWeights fold_weights(const ConvWeights& weights, std::int32_t input_offset) {
   check_extents(weights);
   check_parameters(weights);
   const auto outputs = static_cast<std::size_t>(weights.out_channels);
@@ -108,7 +110,7 @@ FoldedWeights fold_weights(const ConvWeights& weights) {
   FoldedWeights folded;
   folded.bias.resize(outputs);
   for (std::size_t channel = 0; channel < outputs; ++channel) {
-    folded.bias[channel] = fold_bias(weights, channel, per_channel);
+    folded.bias[channel] = fold_bias(weights, channel, per_channel, input_offset);
   }
   const auto is_zero = [](std::int32_t zero_point) { return zero_point == 0; };
   if (std::all_of(weights.weight_zero_points.begin(), weights.weight_zero_points.end(), is_zero)) {

@@ -88,24 +88,11 @@ void pack_unit(const PackedPanels& panels, const PanelUnit& unit, const GemmLayo
   }
 }
 
-// What a kernel lacks in the sums of a channel because it subtracts `offset` from its inputs. Sums
-// of 32 bits wrap around, so their order does not matter.
-std::uint32_t offset_products(const PackedPanels& panels, std::int64_t real_bytes,
-                              const Source& source, std::int64_t channel, std::int32_t offset) {
-  std::int64_t sum = 0;
-  for (std::int64_t tap = 0; tap < panels.terms * panels.taps; ++tap) {
-    for (std::int64_t k = 0; k < real_bytes; ++k) {
-      sum += source.at(tap / panels.taps, tap % panels.taps, k, channel);
-    }
-  }
-  return static_cast<std::uint32_t>(sum * offset);
-}
-
 }  // namespace
 
 PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output,
                          const GemmLayout& layout) {
-  const FoldedWeights folded = fold_weights(weights);
+  const FoldedWeights folded = fold_weights(weights, layout.input_offset);
   const std::int64_t depth = weights.in_channels / weights.groups;
   PackedPanels panels;
   panels.kind = choose_kind(weights, layout.group);
@@ -133,11 +120,6 @@ PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output,
       const auto to = static_cast<std::size_t>(unit.columns_at + c);
       const auto from = static_cast<std::size_t>(unit.channel + c);
       panels.bias[to] = folded.bias[from];
-      if (layout.input_offset != 0) {
-        panels.bias[to] = static_cast<std::int32_t>(
-            static_cast<std::uint32_t>(folded.bias[from]) +
-            offset_products(panels, real_bytes, source, unit.channel + c, layout.input_offset));
-      }
       panels.multiplier[to] = output.multiplier[from];
       if (!panels.addend.empty()) panels.addend[to] = output.addend[from];
     }

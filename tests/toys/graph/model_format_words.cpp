@@ -1,5 +1,4 @@
 // A toy: a model is a line with operators of one operand, which follow each other.
-#include <optional>
 #include <sstream>
 
 #include "base/file.h"

@@ -1,5 +1,4 @@
 // A toy that differs from the other kernels in everything that a layout says.
-#include <cstddef>
 #include <cstdint>
 
 #include "kernels/gemm/contract.h"
