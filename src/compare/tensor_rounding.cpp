@@ -117,8 +117,7 @@ void widen_channels(const TensorView& tensor, std::int64_t axis, ChannelRanges& 
   constexpr float kNone = std::numeric_limits<float>::infinity();
   channels.resize(count, Range{kNone, -kNone});
   const std::span<const float> values = tensor.values<float>();
-  const auto inner =
-      static_cast<std::size_t>(strides_of(shape, tensor.layout)[static_cast<std::size_t>(axis)]);
+  const auto inner = static_cast<std::size_t>(stride_of(shape, tensor.layout, axis));
   for (std::size_t begin = 0; begin < values.size(); begin += count * inner) {
     for (std::size_t c = 0; c < count; ++c) {
       Range reached = channels[c];

@@ -25,7 +25,7 @@ struct Columns {
 inline Columns columns_of(const Shape& shape, std::int64_t axis) {
   const std::int64_t elements = shape.elements();
   if (elements == 0) return {};
-  const std::int64_t inner = strides_of(shape, Layout::kPlain)[static_cast<std::size_t>(axis)];
+  const std::int64_t inner = stride_of(shape, Layout::kPlain, axis);
   return {elements / (shape[axis] * inner), shape[axis], inner};
 }
 

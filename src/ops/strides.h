@@ -19,6 +19,11 @@ inline constexpr std::int64_t kParallelElements = 32768;
 /// tensors are ever channels-last. All zero when the tensor is empty.
 std::vector<std::int64_t> strides_of(const Shape& shape, Layout layout);
 
+/// Elements between neighbours along one axis.
+inline std::int64_t stride_of(const Shape& shape, Layout layout, std::int64_t axis) {
+  return strides_of(shape, layout)[static_cast<std::size_t>(axis)];
+}
+
 /// Calls use(T{}) with the unsigned integer T of `element_bytes` bytes, for work that only moves
 /// elements.
 template <typename Use>

@@ -1,9 +1,7 @@
 #include "qtool/quantize/target.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
-#include <utility>
 
 #include "base/choices.h"
 #include "base/text.h"

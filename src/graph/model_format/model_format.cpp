@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/choices.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
@@ -15,9 +16,9 @@ namespace {
 
 const ModelFormat* format_by_ending(std::string_view path) {
   const auto formats = model_formats();
-  const auto found = std::find_if(formats.begin(), formats.end(), [&](const ModelFormat& format) {
-    return to_lower(std::string(path)).ends_with(format.ending);
-  });
+  const std::string lower = to_lower(std::string(path));
+  const auto found = std::ranges::find_if(
+      formats, [&](const ModelFormat& format) { return lower.ends_with(format.ending); });
   return found == formats.end() ? nullptr : &*found;
 }
 
@@ -27,14 +28,6 @@ const ModelFormat& format_to_load(std::string_view path, std::string_view bytes)
   }
   const ModelFormat* format = format_by_ending(path);
   return format != nullptr ? *format : model_formats().front();
-}
-
-std::string joined(std::string_view ModelFormat::*text, std::string_view between) {
-  std::string all;
-  for (const ModelFormat& format : model_formats()) {
-    all += to_text(all.empty() ? "" : between, format.*text);
-  }
-  return all;
 }
 
 }  // namespace
@@ -47,9 +40,19 @@ std::span<const ModelFormat> model_formats() {
   return all;
 }
 
-std::string model_format_names() { return joined(&ModelFormat::name, " or "); }
+std::string model_format_names() {
+  std::vector<std::string> names;
+  for (const ModelFormat& format : model_formats()) names.emplace_back(format.name);
+  return alternatives(names);
+}
 
-std::string model_endings() { return joined(&ModelFormat::ending, ", "); }
+std::string model_endings() {
+  std::string all;
+  for (const ModelFormat& format : model_formats()) {
+    all += to_text(all.empty() ? "" : ", ", format.ending);
+  }
+  return all;
+}
 
 bool is_model(const std::filesystem::path& path) {
   return format_by_ending(path.native()) != nullptr;

@@ -39,15 +39,14 @@ struct Call {
   std::string prefix;                               // for the names of its tensors and nodes
   Arguments arguments;                              // attributes of the function
   std::unordered_map<std::string, ValueId> values;  // by their names in the function
-  std::unordered_set<std::string> absent;           // inputs that the call leaves out
 };
 
 class GraphReader {
  public:
-  // `role` names the graph in messages. `arguments` are those of the surrounding function; null
+  // `role` names the graph in messages. `around` is the call of the surrounding function; null
   // outside a function.
-  GraphReader(ModelParts& parts, std::string role, int depth, const Arguments* arguments)
-      : parts_(parts), role_(std::move(role)), depth_(depth), arguments_(arguments) {}
+  GraphReader(ModelParts& parts, std::string role, int depth, const Call* around)
+      : parts_(parts), role_(std::move(role)), depth_(depth), around_(around) {}
 
   Graph read(onnx::GraphProto& proto, const ModelInfo& info) {
     graph_.info = info;
@@ -116,7 +115,7 @@ class GraphReader {
       if (holds_4_bits(tensor)) four_bits_.push_back(id);
       // The raw data is freed, so that large models are not held twice. The data in a function is
       // kept, because the function may be read again.
-      if (arguments_ == nullptr) std::string().swap(*tensor.mutable_raw_data());
+      if (around_ == nullptr) std::string().swap(*tensor.mutable_raw_data());
     }
   }
 
@@ -179,7 +178,7 @@ class GraphReader {
     if (name.empty()) return kNoValue;
     if (call == nullptr) {
       const auto known = graph_.find_value(name);
-      if (!known && absent_.contains(name)) return kNoValue;
+      if (!known && is_left_out(name)) return kNoValue;
       return known ? *known : graph_.add_value(name);
     }
     const auto known = call->values.find(name);
@@ -187,6 +186,13 @@ class GraphReader {
     const ValueId id = graph_.add_value(graph_.unique_name(to_text(call->prefix, name)));
     call->values.emplace(name, id);
     return id;
+  }
+
+  // Whether `name` is an input of the surrounding function that its call leaves out.
+  [[nodiscard]] bool is_left_out(const std::string& name) const {
+    if (around_ == nullptr) return false;
+    const auto known = around_->values.find(name);
+    return known != around_->values.end() && known->second == kNoValue;
   }
 
   void read_node(onnx::NodeProto& proto, Call* call) {
@@ -314,7 +320,6 @@ class GraphReader {
     require_count(proto.output_size(), function.output_size(), "outputs");
     for (int i = 0; i < function.input_size(); ++i) {
       const ValueId value = i < proto.input_size() ? intern(proto.input(i), outer) : kNoValue;
-      if (value == kNoValue) call.absent.insert(function.input(i));
       if (!call.values.emplace(function.input(i), value).second) {
         refuse_model(to_text(what, ": input '", function.input(i), "' is listed twice"));
       }
@@ -334,13 +339,13 @@ class GraphReader {
   const AttributeProto* resolve(const AttributeProto& given, const Call* call,
                                 const std::string& what) const {
     if (given.ref_attr_name().empty()) return &given;
-    const Arguments* arguments = call == nullptr ? arguments_ : &call->arguments;
-    if (arguments == nullptr) {
+    const Call* from = call == nullptr ? around_ : call;
+    if (from == nullptr) {
       refuse_model(to_text(what, ": attribute '", given.name(),
                            "' refers to the attribute of a function, but is in none"));
     }
-    const auto found = arguments->find(given.ref_attr_name());
-    if (found == arguments->end()) return nullptr;
+    const auto found = from->arguments.find(given.ref_attr_name());
+    if (found == from->arguments.end()) return nullptr;
     const int type = type_of(*found->second);
     if (type == AttributeProto::GRAPH || type == AttributeProto::GRAPHS) {
       refuse_model(to_text(what, ": attribute '", given.name(),
@@ -352,10 +357,8 @@ class GraphReader {
 
   Attribute read_subgraph(AttributeProto& proto, const std::string& what, const Call* call,
                           std::vector<std::string>& captured) {
-    const Arguments* arguments = call == nullptr ? arguments_ : &call->arguments;
     try {
-      GraphReader reader(parts_, "subgraph", depth_ + 1, arguments);
-      reader.absent_ = call == nullptr ? absent_ : call->absent;
+      GraphReader reader(parts_, "subgraph", depth_ + 1, call == nullptr ? around_ : call);
       return std::make_shared<const Subgraph>(
           reader.read_body(*proto.mutable_g(), graph_.info, captured));
     } catch (const Error& error) {
@@ -379,8 +382,7 @@ class GraphReader {
   ModelParts& parts_;
   std::string role_;
   int depth_;  // 0: the main graph
-  const Arguments* arguments_;
-  std::unordered_set<std::string> absent_;  // inputs that the call of a function around leaves out
+  const Call* around_;
   std::unordered_set<std::string> node_names_;
   Graph graph_;
   std::vector<ValueId> four_bits_;  // values that the file stores in 4 bits

@@ -33,7 +33,7 @@ std::unique_ptr<Operator> make_qconcat(const OpContext& op) {
   const Affine y = result.affine;
   const Limits limits = result.limits();
   // Bytes between neighbours along the axis.
-  const std::int64_t step = strides_of(out, layout)[static_cast<std::size_t>(axis)];
+  const std::int64_t step = stride_of(out, layout, axis);
   const std::int64_t run = step * out[axis];
   const std::int64_t outer = run == 0 ? 0 : out.elements() / run;
   std::vector<ConcatPart> parts;

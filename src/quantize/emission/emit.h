@@ -34,6 +34,10 @@ struct Decisions {
   LayerStages stages;  ///< gives the integers of a layer
 };
 
+#define QTOOL_FORM(name, kind, summary) \
+  Graph emit_##name(const Decisions& decisions, QuantizeReport& report);
+#include "quantize/emission/forms.inc"
+
 /// Writes a static model in the given form. Adds its counts to `report`.
 Graph emit_static(ModelForm form, const Decisions& decisions, QuantizeReport& report);
 

@@ -8,9 +8,6 @@
 
 namespace qtool {
 
-#define QTOOL_FORM(name, kind, summary) Graph emit_##name(const Decisions&, QuantizeReport&);
-#include "quantize/emission/forms.inc"
-
 namespace {
 
 using EmitFunction = Graph (*)(const Decisions&, QuantizeReport&);

@@ -3,8 +3,6 @@
 
 namespace qtool {
 
-Graph emit_qdq(const Decisions& decisions, QuantizeReport& report);
-
 /// The model with pairs, whose operators then read and write integers where they can.
 Graph emit_qoperator(const Decisions& decisions, QuantizeReport& report) {
   Graph graph = emit_qdq(decisions, report);

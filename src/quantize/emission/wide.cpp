@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "graph/edit.h"
 #include "graph/node_name.h"
 #include "quantize/placement/wide_tensors.h"
 
@@ -42,11 +43,7 @@ class WideEmitter {
     return output;
   }
   void add_node(std::string_view op, std::vector<ValueId> inputs, ValueId output) {
-    Node node;
-    node.op_type = op;
-    node.inputs = std::move(inputs);
-    node.outputs = {output};
-    graph_.add_node(std::move(node));
+    add_op(graph_, op, std::move(inputs), output);
     ++report_.added_nodes;
   }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <iterator>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -31,19 +30,13 @@ class WidePlacement {
  public:
   WidePlacement(const Graph& graph, const ActivationAffines& activations, Placement& placement)
       : graph_(graph), activations_(activations), placement_(placement) {
-    quantized_.insert(placement.quantized.begin(), placement.quantized.end());
-    for (NodePlacement& placed : placement.nodes) {
-      rows_.emplace(placed.id, &placed);
-      if (placed.role == NodeRole::kInteger && weight_ports(graph, placed.id)) {
-        layers_.insert(placed.id);
-      }
-    }
+    for (NodePlacement& placed : placement.nodes) rows_.emplace(placed.id, &placed);
   }
 
   void add(ValueId tensor) {
     WideTensor wide;
     wide.tensor = tensor;
-    if (quantized_.contains(tensor)) {
+    if (activations_.by_value[tensor]) {
       wide.functions = take_functions(tensor);
       wide.layers = layers_of(tensor);
     }
@@ -61,7 +54,8 @@ class WidePlacement {
     std::vector<NodeId> layers;
     if (!std::isnormal(scale / kWideSteps)) return layers;
     for (const NodeId reader : graph_.consumers(tensor)) {
-      if (layers_.contains(reader) && graph_.node(reader).inputs[0] == tensor) {
+      if (rows_.at(reader)->role == NodeRole::kInteger && weight_ports(graph_, reader) &&
+          graph_.node(reader).inputs[0] == tensor) {
         layers.push_back(reader);
       }
     }
@@ -91,8 +85,6 @@ class WidePlacement {
   const Graph& graph_;
   const ActivationAffines& activations_;
   Placement& placement_;
-  std::unordered_set<ValueId> quantized_;
-  std::unordered_set<NodeId> layers_;  ///< layers with weights that run on integers
   std::unordered_map<NodeId, NodePlacement*> rows_;
 };
 

@@ -9,6 +9,7 @@
 #include "graph/op_traits.h"
 #include "ops/evaluate.h"
 #include "ops/strides.h"
+#include "quantize/bias_correction.h"
 #include "quantize/placement/operands.h"
 #include "quantize/weights/weight_layout.h"
 
@@ -20,12 +21,6 @@ namespace {
 constexpr std::size_t kMaxGroups = std::size_t{1} << 20U;
 /// The most values that all operators together may move: many times the number in large detectors.
 constexpr std::int64_t kMaxMoved = std::int64_t{1} << 26;
-
-/// The number of elements from an index of `axis` to the next one.
-std::size_t stride_of(const Shape& shape, std::int64_t axis) {
-  return static_cast<std::size_t>(
-      strides_of(shape, Layout::kPlain)[static_cast<std::size_t>(axis)]);
-}
 
 }  // namespace
 
@@ -168,11 +163,10 @@ bool ChannelGroups::begin_layer(NodeId id) {
       return false;
     }
   }
-  if (ports->bias != kNoValue) {
-    // A Gemm may also add one number per row.
-    const Shape& bias = graph_.value(ports->bias).constant->shape();
-    const bool by_channel = bias.rank() == 0 || bias[bias.rank() - 1] == ports->channels;
-    if (bias.elements() != ports->channels || !by_channel) return false;
+  if (ports->bias != kNoValue &&
+      (graph_.value(ports->bias).constant->elements() != ports->channels ||
+       !is_bias_by_channel(graph_, *ports))) {
+    return false;
   }
   const WeightLayout layout =
       layout_of(graph_, id, *ports, graph_.value(ports->weight).constant->shape());
@@ -300,7 +294,8 @@ bool ChannelGroups::move(NodeId id) {
         elements = source.elements->clone();
       } else {
         const auto to = elements.values<float>();
-        const std::size_t stride = stride_of(known->shape, source.axis);
+        const auto stride =
+            static_cast<std::size_t>(stride_of(known->shape, Layout::kPlain, source.axis));
         for (std::size_t e = 0; e < to.size(); ++e) {
           to[e] = static_cast<float>(source.channels[e / stride % source.channels.size()]);
         }
@@ -327,7 +322,8 @@ void ChannelGroups::set_elements(ValueId id, Tensor elements) {
   const std::int64_t rank = elements.shape().rank();
   if (rank >= 2 && elements.elements() > 0) {
     // Channels that all belong to one group may lie along several axes.
-    for (const std::int64_t axis : {channel_axis(graph_, id, rank), std::int64_t{1}, rank - 1}) {
+    const std::int64_t usual = channel_axis(graph_, id, rank);  // 1 or the last
+    for (const std::int64_t axis : {usual, rank - usual}) {
       std::vector<ChannelGroup> channels = groups_along(elements, axis);
       if (channels.empty()) continue;
       groups(id) = {axis, std::move(channels), nullptr};
@@ -340,7 +336,7 @@ void ChannelGroups::set_elements(ValueId id, Tensor elements) {
 std::vector<ChannelGroup> ChannelGroups::groups_along(const Tensor& elements,
                                                       std::int64_t axis) const {
   const auto numbers = elements.values<float>();
-  const std::size_t stride = stride_of(elements.shape(), axis);
+  const auto stride = static_cast<std::size_t>(stride_of(elements.shape(), Layout::kPlain, axis));
   std::vector<ChannelGroup> channels(static_cast<std::size_t>(elements.shape()[axis]),
                                      ChannelGroup::kZero);
   for (std::size_t e = 0; e < numbers.size(); ++e) {

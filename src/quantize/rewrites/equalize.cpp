@@ -121,7 +121,7 @@ class Equalizer {
 
   /// Whether the channels that calibration observed are those of the groups.
   [[nodiscard]] bool observes_groups(ValueId id, const Observed& observed) const {
-    return observed.channel_maxs.size() == groups_->channels(id).size() &&
+    return observed.channel_means.size() == groups_->channels(id).size() &&
            groups_->is_observed_along_axis(id);
   }
 
@@ -277,38 +277,35 @@ class Equalizer {
   std::int64_t scale_table() {
     std::int64_t changed = 0;
     for (const auto& [id, entry] : entries_) {
-      const std::vector<ChannelGroup> channels = groups_->channels(id);
+      const std::vector<double> factors = factors_of(groups_->channels(id));
       Observed& observed = entry->observed;
-      const bool scaled = std::any_of(channels.begin(), channels.end(),
-                                      [&](ChannelGroup g) { return factor(g) != 1.0; });
-      if (!scaled || observed.channel_means.empty()) continue;
-      if (observed.channel_means.size() != channels.size() ||
-          !groups_->is_observed_along_axis(id)) {
+      if (!any_scaled(factors) || observed.channel_means.empty()) continue;
+      if (!observes_groups(id, observed)) {
         forget_channels(observed);
         continue;
       }
       ++changed;
       const auto range = ranges_.find(id);
       if (range != ranges_.end() && (is_mean(id) || shares_scales())) {
-        set_range(*entry, rounded_tensor(id, range->second.range), channels);
+        set_range(*entry, rounded_tensor(id, range->second.range), factors);
       }
       if (range != ranges_.end() && range->second.widened) {
         entry->range = range->second.range;
         entry->affine = choose_affine(entry->range, context_.target.activations);
       }
-      divide_channels(observed, factors_of(channels));
+      divide_channels(observed, factors);
     }
     return changed;
   }
 
   /// Sets the range that covers `kept` of each channel, divided by the factor of the channel.
   void set_range(ActivationEntry& entry, const RoundedTensor& kept,
-                 const std::vector<ChannelGroup>& channels) const {
+                 const std::vector<double>& factors) const {
     double low = 0.0;
     double high = 0.0;
-    for (std::size_t c = 0; c < channels.size(); ++c) {
-      high = std::max(high, kept.up[c] / factor(channels[c]));
-      low = std::min(low, -kept.down[c] / factor(channels[c]));
+    for (std::size_t c = 0; c < factors.size(); ++c) {
+      high = std::max(high, kept.up[c] / factors[c]);
+      low = std::min(low, -kept.down[c] / factors[c]);
     }
     entry.range = {static_cast<float>(low), static_cast<float>(high)};
     entry.affine = choose_affine(entry.range, context_.target.activations);

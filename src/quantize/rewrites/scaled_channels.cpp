@@ -136,8 +136,7 @@ void scale_channels(const TensorView& tensor, std::string_view name, const Chann
   }
   const auto elements = static_cast<std::size_t>(shape.elements());
   if (elements == 0) return;
-  const auto stride =
-      static_cast<std::size_t>(strides_of(shape, tensor.layout)[static_cast<std::size_t>(axis)]);
+  const auto stride = static_cast<std::size_t>(stride_of(shape, tensor.layout, axis));
   for (std::size_t i = 0; i < elements; ++i) {
     values[i] = static_cast<float>(values[i] * factors[i / stride % factors.size()]);
   }
