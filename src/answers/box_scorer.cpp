@@ -4,7 +4,6 @@
 #include <tuple>
 #include <vector>
 
-#include "answers/box_decoder.h"
 #include "answers/suppress_boxes.h"
 
 namespace qtool {

@@ -31,6 +31,22 @@ const auto& find_by_name(const Rows& rows, std::string_view name, std::string_vi
   refuse_name(name, names, kind);
 }
 
+/// The names of a list, and the help text `one does this; two does that` of their summaries.
+struct NamesAndHelp {
+  std::vector<std::string> names;
+  std::string help;
+};
+template <typename Rows>
+NamesAndHelp names_and_help(const Rows& rows) {
+  NamesAndHelp all;
+  for (const auto& row : rows) {
+    if (!all.help.empty()) all.help += "; ";
+    all.help.append(row.name).append(" ").append(row.summary);
+    all.names.emplace_back(row.name);
+  }
+  return all;
+}
+
 /// Indices of the names that equal or match one of `patterns`, see matches_pattern(). Throws
 /// Error(kUsage) for a pattern that matches no name; the message is "'conv9' matches no <kind>" and
 /// suggests similar names. Cost: O(names x patterns).

@@ -8,11 +8,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json share_json(std::int64_t part, std::int64_t total) {
-  if (total == 0) return {};
-  return static_cast<double>(part) / static_cast<double>(total);
-}
-
 Json json_of_box_agreement(const BoxAgreement& agreement) {
   Json matches = Json::array();
   for (const BoxMatch& match : agreement.matches) {
@@ -56,6 +51,11 @@ Json json_of_equal_answers(const EqualAnswers& answers) {
 }
 
 }  // namespace
+
+Json share_json(std::int64_t part, std::int64_t total) {
+  if (total == 0) return {};
+  return static_cast<double>(part) / static_cast<double>(total);
+}
 
 Json json_of_outputs(const std::vector<OutputError>& outputs) {
   Json list = Json::array();

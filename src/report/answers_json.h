@@ -10,6 +10,9 @@
 
 namespace qtool {
 
+/// `part` of `total` as a number from 0 to 1; null if `total` is 0.
+nlohmann::ordered_json share_json(std::int64_t part, std::int64_t total);
+
 /// Adds `boxes`, `mask`, `decisions` and `texts` to `json`, each only if it was asked for.
 void add_agreement(const AnswerAgreement& agreement, nlohmann::ordered_json& json);
 

@@ -87,14 +87,11 @@ std::string text_of(const EvalResult& result, std::size_t width) {
 }
 
 std::string json_of(const EvalResult& result, const std::optional<SourcedPreprocess>& preprocess) {
-  const auto share = [](std::int64_t part, std::int64_t total) {
-    return total > 0 ? Json(static_cast<double>(part) / static_cast<double>(total)) : Json();
-  };
   const auto score = [&](const ModelScore& model) {
     Json unanswered{{"images", model.unanswered.images}};
     if (model.unanswered.images > 0) unanswered["first"] = model.unanswered.first.string();
-    return Json{{"top1", share(model.top1, result.labelled)},
-                {"top5", share(model.top5, result.labelled)},
+    return Json{{"top1", share_json(model.top1, result.labelled)},
+                {"top5", share_json(model.top5, result.labelled)},
                 {"unanswered", std::move(unanswered)},
                 {"images_per_second", result.images_per_second(model)}};
   };
@@ -105,7 +102,7 @@ std::string json_of(const EvalResult& result, const std::optional<SourcedPreproc
   json["near_chance"] = result.near_chance;
   if (result.int8) {
     json["int8"] = score(*result.int8);
-    json["agreement"] = result.classes > 0 ? share(result.agreement, result.images) : Json();
+    json["agreement"] = result.classes > 0 ? share_json(result.agreement, result.images) : Json();
     json["outputs"] = json_of_outputs(result.outputs);
     add_agreement(result.answers, json);
   }

@@ -117,12 +117,7 @@ bool holds_lstm(const Graph& graph) {
 }
 
 void add_form(Command& command, std::string& form) {
-  std::vector<std::string> names;
-  std::string help;
-  for (const ModelFormInfo& row : model_forms()) {
-    help += to_text(help.empty() ? "" : "; ", row.name, " ", row.summary);
-    names.emplace_back(row.name);
-  }
+  auto [names, help] = names_and_help(model_forms());
   const std::string all = alternatives(names);
   command
       .option("--format", form,

@@ -26,25 +26,24 @@ std::vector<std::string> roundings_on_samples() {
   return names;
 }
 
-// The option that asks for a learning step, and its values that do; none for a flag.
+// A learning step with the option that asks for it, and the values that do; none for a flag.
 struct StepOption {
   std::string_view step;
-  const char* option;
-  std::vector<std::string> values;
+  Company asked_by;
 };
 
 const std::vector<StepOption>& step_options() {
   static const std::vector<StepOption> all = {
-      {"tune_ranges", "--tune-ranges", {}},
-      {"round_weights", "--weight-rounding", roundings_on_samples()},
-      {"correct_biases", "--bias-correction", {"sequential"}}};
+      {"tune_ranges", {"--tune-ranges", {}}},
+      {"round_weights", {"--weight-rounding", roundings_on_samples()}},
+      {"correct_biases", {"--bias-correction", {"sequential"}}}};
   return all;
 }
 
-std::string option_of(const RecipeStep& step) {
-  const auto found = std::ranges::find(step_options(), step.name, &StepOption::step);
+const Company& asked_by(std::string_view step) {
+  const auto found = std::ranges::find(step_options(), step, &StepOption::step);
   QTOOL_CHECK(found != step_options().end());
-  return found->option;
+  return found->asked_by;
 }
 
 bool learns(const Recipe& recipe, std::string_view step) {
@@ -72,12 +71,7 @@ void word(Command& command, const char* name, std::string& value, const std::str
 }
 
 void add_weight_rounding(Command& command, std::string& value) {
-  std::vector<std::string> names;
-  std::string help;
-  for (const RoundingInfo& row : roundings()) {
-    help += to_text(help.empty() ? "" : "; ", row.name, " ", row.summary);
-    names.emplace_back(row.name);
-  }
+  auto [names, help] = names_and_help(roundings());
   word(command, "--weight-rounding", value, to_text("How weights become integers\n", help, "."),
        std::move(names));
 }
@@ -114,7 +108,6 @@ void add_effort(Command& command, std::string& effort, Efforts offered) {
 
 void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
   const bool quantizes = use == AccuracyUse::kQuantize;
-  const std::vector<std::string> on_samples = roundings_on_samples();
   std::vector<std::string> with_images;
   std::vector<std::string> with_budget;
   for (const EffortInfo& row : efforts()) {
@@ -123,7 +116,7 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
     if (!learning_steps(of_effort(row)).empty()) with_images.emplace_back(row.name);
   }
   const Company by_effort = {"--effort", with_images};
-  const Company by_rounding = {"--weight-rounding", on_samples};
+  const Company& by_rounding = asked_by("round_weights");
   add_effort(command, effort_, quantizes ? Efforts::kAll : Efforts::kWithoutBudget);
   if (quantizes) {
     command
@@ -163,7 +156,7 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
   if (!quantizes) return;
   for (const char* option : {"--images", "--inputs"}) {
     std::vector<Company> company = {by_effort, {"--verify", {}}, {"--faster-only", {}}};
-    for (const StepOption& row : step_options()) company.push_back({row.option, row.values});
+    for (const StepOption& row : step_options()) company.push_back(row.asked_by);
     command.goes_with(option, std::move(company));
   }
 }
@@ -183,15 +176,15 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, Recipe& re
   for (const char* option : {"--rounding-memory", "--resume"}) {
     if (learns(recipe, "round_weights") || !command.given(option)) continue;
     if (option == std::string_view("--resume") && !resume_.given()) continue;
-    throw Error(
-        ErrorCode::kUsage,
-        to_text(option, " has no effect with --weight-rounding ", resolved(recipe).rounding.value(),
-                "; it goes with --weight-rounding ", alternatives(roundings_on_samples())));
+    throw Error(ErrorCode::kUsage,
+                to_text(option, " has no effect with --weight-rounding ",
+                        resolved(recipe).rounding.value(), "; it goes with --weight-rounding ",
+                        alternatives(asked_by("round_weights").values)));
   }
   resume_.declare();
   if (has_samples) return;
   for (const RecipeStep& step : learning_steps(recipe)) {
-    const std::string option = option_of(step);
+    const std::string& option = asked_by(step.name).option;
     const Option& given = command.find(option);
     std::string asked = to_text("--effort ", effort_);
     if (command.given(option)) {
