@@ -106,6 +106,24 @@ void add_effort(Command& command, std::string& effort, Efforts offered) {
        std::move(names));
 }
 
+void RewriteOptions::add_to(Command& command, const std::string& fallback) {
+  command
+      .option("--equalize", equalize_,
+              to_text("Bring channels to a common range first (default: ", fallback,
+                      ")\n"
+                      "off, or table: by what the table knows of each channel. What one "
+                      "layer divides its channels by, the next ones multiply them by."))
+      .placeholder("HOW")
+      .one_of({"off", "table"});
+}
+
+std::optional<std::vector<std::string>> RewriteOptions::names() const {
+  if (equalize_.empty()) return std::nullopt;
+  std::vector<std::string> names;
+  if (equalize_ == "table") names.emplace_back("equalize");
+  return names;
+}
+
 void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
   const bool quantizes = use == AccuracyUse::kQuantize;
   std::vector<std::string> with_images;

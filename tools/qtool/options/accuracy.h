@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "options/resume.h"
 #include "program/command.h"
@@ -10,6 +12,18 @@
 #include "qtool/pipeline/recipe.h"
 
 namespace qtool::tool {
+
+/// Rewrites before quantizing: --equalize.
+class RewriteOptions {
+ public:
+  /// `fallback`: the default, as text for the description of the flag.
+  void add_to(Command& command, const std::string& fallback);
+  /// The rewrites that the flag asks for; nothing without it.
+  [[nodiscard]] std::optional<std::vector<std::string>> names() const;
+
+ private:
+  std::string equalize_;
+};
 
 /// The efforts that a command offers.
 enum class Efforts {

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/choices.h"
 #include "base/text.h"
 #include "model.h"
 #include "qtool/base/error.h"

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "program/command.h"
+
+namespace qtool::tool {
+
+/// Adds --target NAME.
+void add_target(Command& command, std::string& target);
+
+}  // namespace qtool::tool
