@@ -1,7 +1,7 @@
 #include <cstdint>
 
 #include "kernels/add/contract.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 namespace {
@@ -16,7 +16,7 @@ void run_add(const AddParams& params, const std::uint8_t* a, const std::uint8_t*
     from_b[q] = static_cast<float>(q - params.zb) * params.rb;
   }
   for (std::int64_t i = 0; i < count; ++i) {
-    out[i] = requantize(from_a[a[i]] + from_b[b[i]], params.zy, params.low, params.high);
+    out[i] = round_to_u8(from_a[a[i]] + from_b[b[i]], params.zy, params.low, params.high);
   }
 }
 

@@ -1,5 +1,5 @@
 #include "kernels/add/add.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 
@@ -8,7 +8,7 @@ void reference_add(const AddParams& params, const std::uint8_t* a, const std::ui
   for (std::int64_t i = 0; i < count; ++i) {
     const float from_a = static_cast<float>(a[i] - params.za) * params.ra;
     const float from_b = static_cast<float>(b[i] - params.zb) * params.rb;
-    out[i] = requantize(from_a + from_b, params.zy, params.low, params.high);
+    out[i] = round_to_u8(from_a + from_b, params.zy, params.low, params.high);
   }
 }
 

@@ -9,7 +9,7 @@
 #include "base/stop.h"
 #include "kernels/conv/driver.h"
 #include "kernels/depthwise/depthwise.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -109,7 +109,7 @@ class DepthwiseConv final : public ConvDriver {
           static_cast<float>(sums[c]) * output_.multiplier[static_cast<std::size_t>(c)];
       const std::int32_t q = residual[c];
       const float real = product + static_cast<float>(q - added.zero_point) * added.multiplier;
-      out[c] = requantize(real, output_.zero_point, output_.low, output_.high);
+      out[c] = round_to_u8(real, output_.zero_point, output_.low, output_.high);
     }
   }
 

@@ -1,6 +1,6 @@
 #include "kernels/conv/reference.h"
 
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 namespace {
@@ -71,7 +71,7 @@ void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const 
           const std::int32_t q = residual[at / stride * weights.out_channels + at % stride];
           real += static_cast<float>(q - added.zero_point) * added.multiplier;
         }
-        output[at] = requantize(real, epilogue.zero_point, epilogue.low, epilogue.high);
+        output[at] = round_to_u8(real, epilogue.zero_point, epilogue.low, epilogue.high);
       });
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/round_up.h"
 #include "kernels/depthwise/contract.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 namespace {
@@ -78,7 +78,7 @@ void store_block(const DepthwiseCall& call, const Block& block, std::int64_t at,
       static_cast<float*>(call.output)[at + c] = product + call.addend[first + c];
     } else {
       static_cast<std::uint8_t*>(call.output)[at + c] =
-          requantize(product, call.zero_point, call.low, call.high);
+          round_to_u8(product, call.zero_point, call.low, call.high);
     }
   }
 }

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "kernels/depthwise/depthwise.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 namespace {
@@ -45,7 +45,7 @@ void reference_depthwise(const DepthwiseWeights& weights, const DepthwiseCall& c
           continue;
         }
         static_cast<std::uint8_t*>(call.output)[at] =
-            requantize(product, call.zero_point, call.low, call.high);
+            round_to_u8(product, call.zero_point, call.low, call.high);
       }
     }
   }

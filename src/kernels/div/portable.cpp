@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "kernels/div/contract.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 namespace {
@@ -14,7 +14,7 @@ void run_div(const RealPairParams& params, const std::uint8_t* a, const std::uin
     const float divisor = static_cast<float>(b[i] - params.zb) * params.sb;
     const float quotient = dividend / divisor / params.sy;
     const float number = std::isnan(quotient) ? 0.0F : quotient;
-    out[i] = requantize(number, params.zy, params.low, params.high);
+    out[i] = round_to_u8(number, params.zy, params.low, params.high);
   }
 }
 

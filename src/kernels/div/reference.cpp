@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "kernels/div/div.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 
@@ -12,7 +12,7 @@ void reference_div(const RealPairParams& params, const std::uint8_t* a, const st
     const float divisor = static_cast<float>(b[i] - params.zb) * params.sb;
     const float quotient = dividend / divisor / params.sy;
     const float number = std::isnan(quotient) ? 0.0F : quotient;
-    out[i] = requantize(number, params.zy, params.low, params.high);
+    out[i] = round_to_u8(number, params.zy, params.low, params.high);
   }
 }
 

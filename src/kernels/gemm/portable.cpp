@@ -3,7 +3,7 @@
 
 #include "base/round_up.h"
 #include "kernels/gemm/contract.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 namespace {
@@ -61,7 +61,7 @@ void store_panel(const GemmCall& call, std::int64_t row, std::int64_t panel,
       real += static_cast<float>(q - call.residual_zero) * call.residual_multiplier;
     }
     static_cast<std::uint8_t*>(call.output)[at + c] =
-        requantize(real, call.zero_point, call.low, call.high);
+        round_to_u8(real, call.zero_point, call.low, call.high);
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/round_up.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 namespace {
@@ -56,7 +56,7 @@ void reference_gemm(const GemmCall& call, const GemmLayout& layout) {
         real += static_cast<float>(q - call.residual_zero) * call.residual_multiplier;
       }
       static_cast<std::uint8_t*>(call.output)[at] =
-          requantize(real, call.zero_point, call.low, call.high);
+          round_to_u8(real, call.zero_point, call.low, call.high);
     }
   }
 }

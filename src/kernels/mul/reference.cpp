@@ -1,5 +1,5 @@
 #include "kernels/mul/mul.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 
@@ -7,7 +7,8 @@ void reference_mul(const MulParams& params, const std::uint8_t* a, const std::ui
                    std::uint8_t* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int32_t product = (a[i] - params.za) * (b[i] - params.zb);
-    out[i] = requantize(static_cast<float>(product) * params.m, params.zy, params.low, params.high);
+    out[i] =
+        round_to_u8(static_cast<float>(product) * params.m, params.zy, params.low, params.high);
   }
 }
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "kernels/pool/contract.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 namespace {
@@ -32,8 +32,8 @@ void average(const PoolCall& call) {
         for (std::int64_t c = 0; c < count; ++c) sum[c] += tap[c];
       }
       for (std::int64_t c = 0; c < count; ++c) {
-        out[c] = requantize(static_cast<float>(sum[c] - call.offset) * call.multiplier,
-                            call.zero_point, call.low, call.high);
+        out[c] = round_to_u8(static_cast<float>(sum[c] - call.offset) * call.multiplier,
+                             call.zero_point, call.low, call.high);
       }
     }
   }

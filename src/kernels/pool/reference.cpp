@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "kernels/pool/pool.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 
 namespace qtool {
 namespace {
@@ -61,10 +61,10 @@ void reference_average_pool(const PoolShape& shape, const AverageParams& params,
   for_each_pooled(shape, in, out, [&](const Window& window) {
     const std::int64_t count =
         params.count_padding == CountPadding::kInclude ? window.in_padded : window.inside;
-    if (count == 0) return requantize(0.0F, params.zy, params.low, params.high);
+    if (count == 0) return round_to_u8(0.0F, params.zy, params.low, params.high);
     const float multiplier = params.m / static_cast<float>(count);
     const auto sum = static_cast<float>(window.sum - window.inside * params.zx);
-    return requantize(sum * multiplier, params.zy, params.low, params.high);
+    return round_to_u8(sum * multiplier, params.zy, params.low, params.high);
   });
 }
 

@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 #include "kernels/square/contract.h"
 
 namespace qtool {
@@ -13,7 +13,7 @@ void run_square(const RealPairParams& params, const std::uint8_t* a, const std::
     const float from_b = static_cast<float>(b[i] - params.zb) * params.sb;
     const float difference = from_a - from_b;
     const float square = difference * difference;
-    out[i] = requantize(square / params.sy, params.zy, params.low, params.high);
+    out[i] = round_to_u8(square / params.sy, params.zy, params.low, params.high);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 #include "kernels/square/square.h"
 
 namespace qtool {
@@ -10,7 +10,7 @@ void reference_square(const RealPairParams& params, const std::uint8_t* a, const
     const float from_b = static_cast<float>(b[i] - params.zb) * params.sb;
     const float difference = from_a - from_b;
     const float square = difference * difference;
-    out[i] = requantize(square / params.sy, params.zy, params.low, params.high);
+    out[i] = round_to_u8(square / params.sy, params.zy, params.low, params.high);
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/stop.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/resize_options.h"
@@ -76,7 +76,7 @@ class QuantizedResize final : public Operator {
       const float* b = line + x.high * channels;
       for (std::int64_t c = 0; c < channels; ++c) {
         const float sum = a[c] * x.low_weight + b[c] * x.high_weight;
-        out[c] = requantize(sum * m, y.affine.zero_point, y.low, y.high);
+        out[c] = round_to_u8(sum * m, y.affine.zero_point, y.low, y.high);
       }
       out += channels;
     }

@@ -3,7 +3,7 @@
 
 #include "base/parallel.h"
 #include "base/stop.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 #include "ops/strides.h"
 #include "ops/volume/volume.h"
 
@@ -150,7 +150,7 @@ std::unique_ptr<Operator> make_volume_average(const OpContext& op) {
               const float mean = count == 0 ? 0.0F
                                             : static_cast<float>(sum - inside * zx) *
                                                   (m / static_cast<float>(count));
-              return requantize(mean, y.affine.zero_point, y.low, y.high);
+              return round_to_u8(mean, y.affine.zero_point, y.low, y.high);
             });
       },
       "portable");

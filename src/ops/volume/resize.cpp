@@ -4,7 +4,7 @@
 
 #include "base/parallel.h"
 #include "base/stop.h"
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 #include "ops/resize_options.h"
 #include "ops/strides.h"
 #include "ops/volume/volume.h"
@@ -83,7 +83,7 @@ class VolumeResize final : public Operator {
       }
       for (const Between& x : positions_[2]) {
         const float sum = line[x.low] * x.low_weight + line[x.high] * x.high_weight;
-        *to++ = requantize(sum * m, result.affine.zero_point, result.low, result.high);
+        *to++ = round_to_u8(sum * m, result.affine.zero_point, result.low, result.high);
       }
     }
   }

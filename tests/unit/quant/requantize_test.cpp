@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/requantize.h"
+#include "kernels/round_to_u8.h"
 #include "qtool/base/error.h"
 #include "support/published_requantization.h"
 
@@ -219,7 +219,7 @@ TEST(Requantizer, EqualsTheKernelsEpilogueOnTheFloatPath) {
     const std::int32_t zero_point = byte(random);
     const Limits limits{byte(random) / 2, 128 + byte(random) / 2};
     ASSERT_EQ(Requantizer(Requantization::kFloat, m)(acc, zero_point, limits),
-              requantize(static_cast<float>(acc) * m, zero_point, limits.min, limits.max))
+              round_to_u8(static_cast<float>(acc) * m, zero_point, limits.min, limits.max))
         << acc << " * " << m << " + " << zero_point;
   }
 }

@@ -9,8 +9,8 @@ namespace qtool {
 /// applied before rounding. This gives the same result, because the limits are integers, and it
 /// never overflows. For reference functions and portable kernels only: an ISA file (one that is
 /// built for a single instruction set) may not include this header.
-inline std::uint8_t requantize(float value, std::int32_t zero_point, std::int32_t low,
-                               std::int32_t high) {
+inline std::uint8_t round_to_u8(float value, std::int32_t zero_point, std::int32_t low,
+                                std::int32_t high) {
   const auto lowest = static_cast<float>(low - zero_point);
   const auto highest = static_cast<float>(high - zero_point);
   const float raised = value > lowest ? value : lowest;
