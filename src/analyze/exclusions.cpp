@@ -6,7 +6,7 @@
 
 #include "graph/node_name.h"
 #include "qtool/quantize/quantize.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 namespace {

@@ -10,7 +10,7 @@
 #include "graph/node_name.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/base/error.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 namespace {

@@ -17,7 +17,7 @@
 #include "ops/evaluate.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement/wide_tensors.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 namespace {

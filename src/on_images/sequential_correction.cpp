@@ -13,7 +13,7 @@
 #include "on_images/masked_shift.h"
 #include "quantize/groundwork.h"
 #include "quantize/rounding/input_moments.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "qtool/graph/graph.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 

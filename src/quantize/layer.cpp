@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "quantize/weights/integer_bias.h"
+
 namespace qtool {
 
 Layer begin_layer(const Graph& graph, NodeId node, const WeightPorts& ports, const Scheme& scheme,

@@ -9,8 +9,9 @@
 #include "qtool/quantize/target.h"
 #include "qtool/tensor/tensor.h"
 #include "quantize/rounding/input_moments.h"
+#include "quantize/weights/integer_weights.h"
 #include "quantize/weights/weight_layout.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 // Layers with constant weights become integers in stages. The stages are the same in every mode:
 // begin_layer(), choose_scales(), round_weights() (rounding.h), correct_bias() (bias_correction.h)

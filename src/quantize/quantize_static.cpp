@@ -19,7 +19,7 @@
 #include "quantize/placement/placement.h"
 #include "quantize/rounding/rounding.h"
 #include "quantize/table_view.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 namespace {

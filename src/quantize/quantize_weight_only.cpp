@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "quantize/placement/operands.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 #include "quantize/without_table.h"
 
 namespace qtool {

@@ -8,7 +8,7 @@
 
 #include "qtool/calib/table.h"
 #include "qtool/quantize/quantize.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 

@@ -16,7 +16,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement/placement.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 #include "support/places.h"
 #include "support/quantize_in.h"
 #include "unit/quantize_net.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "quantize/rounding/rounding.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 namespace {

@@ -12,7 +12,8 @@
 #include "conformance/method_properties.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/integer_bias.h"
+#include "quantize/weights/integer_weights.h"
 
 namespace qtool {
 

@@ -25,7 +25,7 @@
 #include "qtool/graph/onnx.h"
 #include "quant/density.h"
 #include "quantize/placement/placement.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 #include "support/absent.h"
 #include "support/places.h"
 

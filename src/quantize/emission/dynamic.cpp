@@ -11,7 +11,7 @@
 #include "quantize/added_bias.h"
 #include "quantize/emission/emit.h"
 #include "quantize/weights/stored_weights.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 #include "tensor/transposed.h"
 
 namespace qtool {

@@ -13,7 +13,9 @@
 #include "quantize/emission/emit.h"
 #include "quantize/emission/wide.h"
 #include "quantize/placement/operands.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/integer_bias.h"
+#include "quantize/weights/integer_weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 namespace {

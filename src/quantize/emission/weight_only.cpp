@@ -9,7 +9,7 @@
 #include "quantize/emission/emit.h"
 #include "quantize/placement/operands.h"
 #include "quantize/weights/stored_weights.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 

@@ -8,7 +8,6 @@
 #include "graph/id_map.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
-#include "quantize/weights/weights.h"
 
 namespace qtool {
 

@@ -10,6 +10,7 @@
 #include "graph/op_traits.h"
 #include "graph/rank.h"
 #include "quantize/placement/operands.h"
+#include "quantize/weights/integer_weights.h"
 
 namespace qtool {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "graph/edit.h"
 #include "graph/op_traits.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 namespace {

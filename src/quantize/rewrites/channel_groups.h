@@ -12,7 +12,7 @@
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
 #include "quantize/rewrites/channel_factors.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 

@@ -11,7 +11,7 @@
 #include "qtool/calib/table.h"
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 

@@ -7,7 +7,7 @@
 
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 
 namespace qtool {
 

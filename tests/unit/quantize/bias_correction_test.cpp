@@ -10,7 +10,7 @@
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
 #include "quantize/rounding/rounding.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {

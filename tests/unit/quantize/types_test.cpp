@@ -11,7 +11,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement/placement.h"
-#include "quantize/weights/weights.h"
+#include "quantize/weights/weight_ports.h"
 #include "support/random_floats.h"
 #include "support/signal_to_noise.h"
 #include "unit/quantize_net.h"

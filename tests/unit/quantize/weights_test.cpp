@@ -1,5 +1,3 @@
-#include "quantize/weights/weights.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -9,6 +7,9 @@
 
 #include "qtool/base/error.h"
 #include "quantize/placement/operands.h"
+#include "quantize/weights/integer_bias.h"
+#include "quantize/weights/integer_weights.h"
+#include "quantize/weights/weight_ports.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
