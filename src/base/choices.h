@@ -11,6 +11,20 @@ namespace qtool {
 /// The words as one text: `a, b or c`.
 std::string alternatives(std::span<const std::string> words);
 
+/// At most `count` candidates that `name` may be a misspelling of, nearest first. At most a third
+/// of the letters differ, or the candidate contains `name`, or `name` begins with the candidate.
+/// Cost: O(candidates x lengths).
+std::vector<std::string> nearest_names(std::string_view name,
+                                       std::span<const std::string> candidates,
+                                       std::size_t count = 3);
+
+/// The end of an error message about a name that is not among `candidates`: "; did you mean 'a' or
+/// 'b'?", or empty when none is near.
+std::string nearest_text(std::string_view name, std::span<const std::string> candidates);
+
+/// True when `name` matches `pattern`, where `*` stands for any text and `?` for one character.
+bool matches_pattern(std::string_view name, std::string_view pattern);
+
 /// End of an error message about a name that is not in a short list: the suggestion of
 /// nearest_text(), or the whole list as "; expected a, b or c" when no name is near.
 std::string expected_text(std::string_view name, std::span<const std::string> candidates);

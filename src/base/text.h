@@ -33,20 +33,6 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string to_lower(std::string_view text);
 
-/// At most `count` candidates that `name` may be a misspelling of, nearest first. At most a third
-/// of the letters differ, or the candidate contains `name`, or `name` begins with the candidate.
-/// Cost: O(candidates x lengths).
-std::vector<std::string> nearest_names(std::string_view name,
-                                       std::span<const std::string> candidates,
-                                       std::size_t count = 3);
-
-/// The end of an error message about a name that is not among `candidates`: "; did you mean 'a' or
-/// 'b'?", or empty when none is near.
-std::string nearest_text(std::string_view name, std::span<const std::string> candidates);
-
-/// True when `name` matches `pattern`, where `*` stands for any text and `?` for one character.
-bool matches_pattern(std::string_view name, std::string_view pattern);
-
 namespace detail {
 inline void append(std::string& out, std::string_view part) { out.append(part); }
 inline void append(std::string& out, char part) { out.push_back(part); }

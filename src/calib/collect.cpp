@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/choices.h"
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "base/stop.h"

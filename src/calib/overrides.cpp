@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/choices.h"
 #include "base/text.h"
 #include "calib/statistics.h"
 #include "qtool/base/error.h"

@@ -4,6 +4,7 @@
 #include <set>
 #include <system_error>
 
+#include "base/choices.h"
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "base/folder.h"

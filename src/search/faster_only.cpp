@@ -1,24 +1,20 @@
 #include "search/faster_only.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "analyze/exclusions.h"
 #include "base/parallel.h"
 #include "base/stop.h"
-#include "compare/crossings.h"
 #include "compare/metrics.h"
 #include "compare/model_pair.h"
 #include "compare/race.h"
-#include "exec/step_of.h"
-#include "graph/node_name.h"
 #include "qtool/base/error.h"
 #include "samples/network_inputs.h"
 #include "search/islands.h"
+#include "search/measured_gains.h"
 
 namespace qtool {
 namespace {
@@ -79,124 +75,15 @@ class FasterSearch {
     return made;
   }
 
-  /// The time of each block on integers, with the conversions beside it, minus its time in FP32. A
-  /// DequantizeLinear counts for the node before it. Any other conversion counts in equal parts for
-  /// the nodes that read its result.
-  std::vector<double> gains(const LinkedBlocks& linked) const {
-    const Graph& graph = fp32_.graph();
-    const Plan* const plans[] = {float_plan_.get(), int8_.plan.get()};
-    const std::vector<std::vector<double>> seconds = timer_.steps(plans);
-    const std::vector<StepInfo> integer_steps =
-        named_steps(int8_.plan->steps(), int8_.executor->graph());
-    std::map<std::string, double, std::less<>> integer_cost;  // by node
-    for (std::size_t i = 0; i < integer_steps.size(); ++i) {
-      integer_cost[integer_steps[i].node] += seconds[1][i];
-    }
-    for (const Crossing& crossing : crossings_of(integer_steps, int8_.executor->graph())) {
-      const bool leaves = integer_steps[crossing.step].op_type == "DequantizeLinear";
-      const double cost = seconds[1][crossing.step];
-      if (leaves) {
-        integer_cost[crossing.from] += cost;
-        continue;
-      }
-      for (const std::string& reader : crossing.to) {
-        integer_cost[reader] += cost / static_cast<double>(crossing.to.size());
-      }
-    }
-    const StepsOfNodes float_steps_of(float_plan_->steps(), graph);
-    std::vector<double> gains;
-    for (const NodeSet& block : linked.blocks) {
-      std::set<std::size_t> float_steps;
-      double gain = 0.0;
-      for (const NodeId id : block) {
-        const auto cost = integer_cost.find(name_of(graph, id));
-        if (cost != integer_cost.end()) gain += cost->second;
-        if (const auto step = float_steps_of.step_of(id)) float_steps.insert(*step);
-      }
-      for (const std::size_t step : float_steps) gain -= seconds[0][step];
-      gains.push_back(gain);
-    }
-    return gains;
-  }
-
-  /// The blocks for which `takes` is true, in connected groups. Blocks without a node on integers
-  /// connect other blocks, and cost nothing.
-  static std::vector<std::vector<std::size_t>> groups(const LinkedBlocks& linked,
-                                                      const std::vector<bool>& takes) {
-    const std::size_t count = linked.blocks.size();
-    std::vector<std::vector<std::size_t>> beside(count);
-    for (std::size_t b = 0; b < count; ++b) {
-      for (const std::size_t next : linked.after[b]) {
-        beside[b].push_back(next);
-        beside[next].push_back(b);
-      }
-    }
-    std::vector<bool> seen(count, false);
-    std::vector<std::vector<std::size_t>> found;
-    for (std::size_t start = 0; start < count; ++start) {
-      if (seen[start] || !takes[start] || linked.blocks[start].empty()) continue;
-      std::vector<std::size_t> group;
-      std::vector<std::size_t> open{start};
-      seen[start] = true;
-      while (!open.empty()) {
-        const std::size_t block = open.back();
-        open.pop_back();
-        group.push_back(block);
-        for (const std::size_t next : beside[block]) {
-          if (seen[next] || !takes[next]) continue;
-          seen[next] = true;
-          open.push_back(next);
-        }
-      }
-      found.push_back(std::move(group));
-    }
-    return found;
-  }
-
-  /// The sets of nodes to try, sorted by the gain of their single steps, the largest first: groups
-  /// of neighbouring blocks that are faster in FP32, groups that also have the blocks between two
-  /// of them, and all groups together.
+  /// The sets of nodes to try, see faster_islands().
   std::vector<NodeSet> islands() const {
     const LinkedBlocks linked = linked_blocks(fp32_.graph(), exclusions_);
-    const std::vector<double> gain = gains(linked);
-    const std::size_t count = linked.blocks.size();
-    std::vector<bool> faster(count);
-    for (std::size_t b = 0; b < count; ++b) faster[b] = gain[b] > 0.0 || linked.blocks[b].empty();
-    std::vector<bool> bridged = faster;
-    for (std::size_t b = 0; b < count; ++b) {
-      std::size_t neighbours = 0;
-      for (const std::size_t next : linked.after[b]) neighbours += faster[next] ? 1U : 0U;
-      for (std::size_t other = 0; other < count; ++other) {
-        const auto& after = linked.after[other];
-        if (faster[other] && std::ranges::find(after, b) != after.end()) ++neighbours;
-      }
-      if (neighbours >= 2) bridged[b] = true;
-    }
-    std::vector<std::pair<double, NodeSet>> ranked;
-    std::set<NodeSet> seen;
-    for (const std::vector<bool>& takes : {faster, bridged}) {
-      NodeSet all;
-      double all_gain = 0.0;
-      for (const std::vector<std::size_t>& group : groups(linked, takes)) {
-        NodeSet nodes;
-        double sum = 0.0;
-        for (const std::size_t block : group) {
-          nodes.insert(nodes.end(), linked.blocks[block].begin(), linked.blocks[block].end());
-          if (!linked.blocks[block].empty()) sum += gain[block];
-        }
-        std::sort(nodes.begin(), nodes.end());
-        if (nodes.empty() || sum <= 0.0) continue;
-        all = joined(all, nodes);
-        all_gain += sum;
-        if (seen.insert(nodes).second) ranked.emplace_back(sum, std::move(nodes));
-      }
-      if (!all.empty() && seen.insert(all).second) ranked.emplace_back(all_gain, std::move(all));
-    }
-    std::ranges::stable_sort(ranked,
-                             [](const auto& a, const auto& b) { return a.first > b.first; });
-    std::vector<NodeSet> islands;
-    for (auto& [sum, nodes] : ranked) islands.push_back(std::move(nodes));
-    return islands;
+    const Plan* const plans[] = {float_plan_.get(), int8_.plan.get()};
+    const std::vector<std::vector<double>> seconds = timer_.steps(plans);
+    const std::vector<double> gains =
+        measured_gains(linked.blocks, {fp32_.graph(), float_plan_->steps(), seconds[0]},
+                       {int8_.executor->graph(), int8_.plan->steps(), seconds[1]});
+    return faster_islands(linked, gains);
   }
 
   struct Entrant {

@@ -104,6 +104,40 @@ std::size_t stride_of(std::size_t count, std::size_t most) {
   return std::max<std::size_t>(1, (count + most - 1) / most);
 }
 
+// The blocks for which `takes` is true, in connected groups. Blocks without a node on integers
+// connect other blocks, and cost nothing.
+std::vector<std::vector<std::size_t>> groups_of(const LinkedBlocks& linked,
+                                                const std::vector<bool>& takes) {
+  const std::size_t count = linked.blocks.size();
+  std::vector<std::vector<std::size_t>> beside(count);
+  for (std::size_t b = 0; b < count; ++b) {
+    for (const std::size_t next : linked.after[b]) {
+      beside[b].push_back(next);
+      beside[next].push_back(b);
+    }
+  }
+  std::vector<bool> seen(count, false);
+  std::vector<std::vector<std::size_t>> found;
+  for (std::size_t start = 0; start < count; ++start) {
+    if (seen[start] || !takes[start] || linked.blocks[start].empty()) continue;
+    std::vector<std::size_t> group;
+    std::vector<std::size_t> open{start};
+    seen[start] = true;
+    while (!open.empty()) {
+      const std::size_t block = open.back();
+      open.pop_back();
+      group.push_back(block);
+      for (const std::size_t next : beside[block]) {
+        if (seen[next] || !takes[next]) continue;
+        seen[next] = true;
+        open.push_back(next);
+      }
+    }
+    found.push_back(std::move(group));
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<NodeSet> blocks_of(const Graph& graph, const Exclusions& exclusions) {
@@ -153,6 +187,46 @@ std::vector<NodeSet> islands_of(const Graph& graph, const Exclusions& exclusions
     }
   }
   return islands.take();
+}
+
+std::vector<NodeSet> faster_islands(const LinkedBlocks& linked, std::span<const double> gain) {
+  const std::size_t count = linked.blocks.size();
+  std::vector<bool> faster(count);
+  for (std::size_t b = 0; b < count; ++b) faster[b] = gain[b] > 0.0 || linked.blocks[b].empty();
+  std::vector<bool> bridged = faster;
+  for (std::size_t b = 0; b < count; ++b) {
+    std::size_t neighbours = 0;
+    for (const std::size_t next : linked.after[b]) neighbours += faster[next] ? 1U : 0U;
+    for (std::size_t other = 0; other < count; ++other) {
+      const auto& after = linked.after[other];
+      if (faster[other] && std::ranges::find(after, b) != after.end()) ++neighbours;
+    }
+    if (neighbours >= 2) bridged[b] = true;
+  }
+  std::vector<std::pair<double, NodeSet>> ranked;
+  std::set<NodeSet> seen;
+  for (const std::vector<bool>& takes : {faster, bridged}) {
+    NodeSet all;
+    double all_gain = 0.0;
+    for (const std::vector<std::size_t>& group : groups_of(linked, takes)) {
+      NodeSet nodes;
+      double sum = 0.0;
+      for (const std::size_t block : group) {
+        nodes.insert(nodes.end(), linked.blocks[block].begin(), linked.blocks[block].end());
+        if (!linked.blocks[block].empty()) sum += gain[block];
+      }
+      std::sort(nodes.begin(), nodes.end());
+      if (nodes.empty() || sum <= 0.0) continue;
+      all = joined(all, nodes);
+      all_gain += sum;
+      if (seen.insert(nodes).second) ranked.emplace_back(sum, std::move(nodes));
+    }
+    if (!all.empty() && seen.insert(all).second) ranked.emplace_back(all_gain, std::move(all));
+  }
+  std::ranges::stable_sort(ranked, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<NodeSet> islands;
+  for (auto& [sum, nodes] : ranked) islands.push_back(std::move(nodes));
+  return islands;
 }
 
 }  // namespace qtool

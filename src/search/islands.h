@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "analyze/exclusions.h"
@@ -30,5 +31,10 @@ LinkedBlocks linked_blocks(const Graph& graph, const Exclusions& exclusions);
 /// over large networks.
 std::vector<NodeSet> islands_of(const Graph& graph, const Exclusions& exclusions,
                                 const AnalyzeResult& analysis);
+
+/// Sets of nodes that may be faster in FP32, sorted by the sum of their gains, the largest first:
+/// groups of neighbouring blocks whose gain is above 0, groups that also have the blocks between
+/// two of them, and all groups together. `gain`: seconds per block, see measured_gains().
+std::vector<NodeSet> faster_islands(const LinkedBlocks& linked, std::span<const double> gain);
 
 }  // namespace qtool

@@ -4,6 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/choices.h"
 #include "base/text.h"
 #include "calib/formats/rows.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "graph/onnx/data_file.h"
 #include "graph/onnx/dtype.h"
+#include "graph/onnx/external_data.h"
 #include "graph/onnx/four_bits.h"
 #include "graph/onnx/proto.h"
 #include "graph/onnx/tensor.h"

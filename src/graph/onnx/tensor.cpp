@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
-#include "base/file.h"
-#include "base/file_kind.h"
 #include "base/text.h"
 #include "graph/onnx/dtype.h"
 #include "graph/rank.h"
@@ -25,10 +22,6 @@ static_assert(std::endian::native == std::endian::little,
               "raw_data is little-endian and copied as it is");
 
 using onnx::TensorProto;
-
-// The limit for all external data of a model together. Many tensors may read the same file, so the
-// size of the file does not limit the memory that a model can ask for.
-constexpr std::int64_t kMaxExternalBytes = std::int64_t{8} << 30;
 
 // Values of TensorProto.DataType since ONNX 1.16. The ONNX library that qtool is built with is
 // older.
@@ -182,12 +175,7 @@ Tensor TensorReader::read_as(const TensorProto& proto, std::string_view what, DT
   const std::int64_t bytes = elements * size_of(dtype);
 
   if (proto.data_location() == TensorProto::EXTERNAL) {
-    external_bytes_ += bytes;
-    if (external_bytes_ > kMaxExternalBytes) {
-      refuse_tensor(what, to_text("external data exceed ", kMaxExternalBytes,
-                                  " bytes, the most qtool reads"));
-    }
-    Tensor out = read_external(proto, what, dtype, std::move(shape));
+    Tensor out = external_.read(proto, what, dtype, std::move(shape));
     normalize_bools(out);
     return out;
   }
@@ -207,90 +195,6 @@ Tensor TensorReader::read_as(const TensorProto& proto, std::string_view what, DT
   }
   Tensor out(dtype, std::move(shape));
   if (elements > 0) read_typed(proto, what, out);
-  return out;
-}
-
-Tensor TensorReader::read_external(const TensorProto& proto, std::string_view what, DType dtype,
-                                   Shape shape) {
-  std::string location;
-  std::int64_t offset = 0;
-  std::optional<std::int64_t> length;
-  for (const onnx::StringStringEntryProto& entry : proto.external_data()) {
-    try {
-      if (entry.key() == "location") location = entry.value();
-      if (entry.key() == "offset") offset = parse_int(entry.value(), "offset");
-      if (entry.key() == "length") length = parse_int(entry.value(), "length");
-    } catch (const Error& error) {
-      refuse_tensor(what, to_text("external data: ", error.what()));
-    }
-  }
-  if (location.empty()) refuse_tensor(what, "external data name no file");
-  const std::int64_t bytes = shape.elements() * size_of(dtype);
-  if (offset < 0 || (length && *length != bytes)) {
-    refuse_tensor(what, to_text("external data: found ", length.value_or(bytes),
-                                " bytes at offset ", offset, ", expected ", bytes, " for shape ",
-                                shape.to_string(), " of ", name_of(dtype)));
-  }
-  return memory_ ? read_from_memory(location, offset, what, dtype, std::move(shape))
-                 : read_from_file(location, offset, what, dtype, std::move(shape));
-}
-
-Tensor TensorReader::read_from_file(const std::string& location, std::int64_t offset,
-                                    std::string_view what, DType dtype, Shape shape) {
-  const std::int64_t bytes = shape.elements() * size_of(dtype);
-  std::filesystem::path path;
-  try {
-    path = resolve_inside(folder_, location);
-  } catch (const Error& error) {
-    refuse_tensor(what, to_text("external data: ", error.what()));
-  }
-  std::error_code ec;
-  if (!std::filesystem::is_regular_file(path, ec)) {
-    refuse_tensor(
-        what, to_text("external data: file '", path.string(), "' does not exist or is not a file"),
-        ErrorCode::kIo);
-  }
-  const std::uintmax_t size = std::filesystem::file_size(path, ec);
-  if (ec || size > static_cast<std::uintmax_t>(std::numeric_limits<std::int64_t>::max())) {
-    refuse_tensor(what, to_text("external data: file '", path.string(), "' has no size"),
-                  ErrorCode::kIo);
-  }
-  const auto available = static_cast<std::int64_t>(size);
-  std::ifstream in(path, std::ios::binary);
-  if (offset > available || bytes > available - offset) {
-    std::string head(static_cast<std::size_t>(std::min<std::int64_t>(available, 256)), '\0');
-    in.read(head.data(), std::ssize(head));
-    const std::string_view found = recognise_foreign_file(head);
-    refuse_tensor(what, to_text("external data: file '", path.string(), "' ", found,
-                                found.empty() ? "" : "; it ", "has ", available,
-                                " bytes, expected ", bytes, " at offset ", offset));
-  }
-  in.seekg(offset);
-  Tensor out(dtype, std::move(shape));
-  if (bytes > 0) in.read(reinterpret_cast<char*>(out.data()), bytes);
-  if (!in) {
-    refuse_tensor(what, to_text("external data: file '", path.string(), "' cannot be read"),
-                  ErrorCode::kIo);
-  }
-  data_files_.insert(std::move(path));
-  return out;
-}
-
-Tensor TensorReader::read_from_memory(const std::string& location, std::int64_t offset,
-                                      std::string_view what, DType dtype, Shape shape) const {
-  const std::int64_t bytes = shape.elements() * size_of(dtype);
-  const std::int64_t available = std::ssize(memory_->data);
-  if (location != memory_->name) {
-    refuse_tensor(what, to_text("external data: found file '", location, "', expected '",
-                                memory_->name, "'"));
-  }
-  if (offset > available || bytes > available - offset) {
-    refuse_tensor(what, to_text("external data: file '", location, "' has ", available,
-                                " bytes, expected ", bytes, " at offset ", offset));
-  }
-  Tensor out(dtype, std::move(shape));
-  if (bytes > 0)
-    std::memcpy(out.data(), memory_->data.data() + offset, static_cast<std::size_t>(bytes));
   return out;
 }
 

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
+#include "graph/onnx/external_data.h"
 #include "graph/onnx/proto.h"
 #include "qtool/tensor/tensor.h"
 
@@ -15,10 +15,10 @@ namespace qtool {
 /// Converts TensorProtos of one model; knows where their external data lies.
 class TensorReader {
  public:
-  explicit TensorReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit TensorReader(std::filesystem::path folder) : external_(std::move(folder)) {}
   /// For external data in memory: `data` is the content of the only external file, which is called
   /// `name`.
-  TensorReader(std::string_view name, std::string_view data) : memory_(Memory{name, data}) {}
+  TensorReader(std::string_view name, std::string_view data) : external_(name, data) {}
 
   /// `what` names the tensor in messages. Throws Error(kInvalidModel) when the bytes do not fill
   /// the shape, before memory is allocated, and Error(kUnsupported) for types that qtool does not
@@ -26,28 +26,15 @@ class TensorReader {
   Tensor read(const onnx::TensorProto& proto, std::string_view what);
 
   /// The files that external data were read from.
-  [[nodiscard]] const std::set<std::filesystem::path>& data_files() const { return data_files_; }
+  [[nodiscard]] const std::set<std::filesystem::path>& data_files() const {
+    return external_.files();
+  }
 
  private:
   Tensor read_4_bits(const onnx::TensorProto& proto, std::string_view what);
   Tensor read_as(const onnx::TensorProto& proto, std::string_view what, DType dtype, Shape shape);
-  Tensor read_external(const onnx::TensorProto& proto, std::string_view what, DType dtype,
-                       Shape shape);
 
-  struct Memory {
-    std::string_view name;
-    std::string_view data;
-  };
-
-  Tensor read_from_file(const std::string& location, std::int64_t offset, std::string_view what,
-                        DType dtype, Shape shape);
-  Tensor read_from_memory(const std::string& location, std::int64_t offset, std::string_view what,
-                          DType dtype, Shape shape) const;
-
-  std::filesystem::path folder_;
-  std::optional<Memory> memory_;
-  std::int64_t external_bytes_ = 0;
-  std::set<std::filesystem::path> data_files_;
+  ExternalDataReader external_;
 };
 
 /// Whether the elements of a tensor are int4 or uint4. Two such elements share a byte.

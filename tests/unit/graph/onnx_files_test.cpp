@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/onnx/data_file.h"
+#include "graph/onnx/external_data.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/choices.h"
 #include "base/file_kind.h"
 #include "base/text.h"
 
