@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <map>
 
+#include "base/memory.h"
 #include "base/round_up.h"
+#include "base/text.h"
+#include "qtool/base/error.h"
 
 namespace qtool {
 namespace {
@@ -100,6 +103,12 @@ std::int64_t assign_offsets(std::vector<Storage>& storages) {
     placed.add(i);
   }
   return total;
+}
+
+void require_memory(std::int64_t bytes) {
+  if (bytes <= physical_memory()) return;
+  throw Error(ErrorCode::kUnsupported, to_text("the activations need ", bytes,
+                                               " bytes, this machine has ", physical_memory()));
 }
 
 }  // namespace qtool

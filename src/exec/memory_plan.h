@@ -13,4 +13,9 @@ namespace qtool {
 /// necessary when very many storages live at once.
 std::int64_t assign_offsets(std::vector<Storage>& storages);
 
+/// Throws Error(kUnsupported) if the activations of a plan need more memory than the machine has.
+/// Checked before memory is allocated, because an allocation may succeed although using its memory
+/// fails later.
+void require_memory(std::int64_t bytes);
+
 }  // namespace qtool

@@ -5,16 +5,13 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/memory.h"
 #include "base/round_up.h"
 #include "base/stop.h"
-#include "base/text.h"
 #include "exec/memory_plan.h"
 #include "exec/plan.h"
 #include "exec/plan_body.h"
 #include "exec/reorder.h"
 #include "graph/node_name.h"
-#include "qtool/base/error.h"
 
 namespace qtool {
 namespace {
@@ -24,13 +21,6 @@ std::int64_t bytes_of(const ValueInfo& info) { return info.shape.elements() * si
 // Whether a tensor of this shape has the same bytes in both layouts.
 bool layouts_agree(const Shape& shape) {
   return shape.rank() != 4 || shape.elements() == 0 || shape[1] == 1 || shape[2] * shape[3] == 1;
-}
-
-// Checked here because an allocation may succeed although using its memory fails later.
-void require_memory(std::int64_t bytes) {
-  if (bytes <= physical_memory()) return;
-  throw Error(ErrorCode::kUnsupported, to_text("the activations need ", bytes,
-                                               " bytes, this machine has ", physical_memory()));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     rule("^(oneapi/)?dnnl", "^src/ops/onednn/[a-z]+[.](cpp|h)$")
     rule("^nlohmann/", "^src/json/|^src/image/preprocess_json[.]h$|^src/calib/formats/|^src/report/")
     rule("^zlib[.]h$", "^src/samples/npz[.]cpp$")
-    rule("^CLI/", "^tools/qtool/program/parse[.]cpp$")
+    rule("^CLI/", "^tools/qtool/cli/parse[.]cpp$")
     rule("^spdlog/", "^tools/qtool/console[.]cpp$")
     # oneDNN divides work by OpenMP unless it is told not to.
     rule("^omp[.]h$", "^src/ops/onednn/engine[.]cpp$")
@@ -54,7 +54,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     is_public = target ~ /^qtool\//
     if (room == "tools" && target !~ /\//) next  # a header of the program
     split(target, part, "/"); other = is_public ? part[2] : part[1]
-    if (room == "tools" && other ~ /^(commands|options|program)$/) next
+    if (room == "tools" && other ~ /^(commands|options|cli)$/) next
     if (in_public && !is_public) breach("a public header includes the internal \"" target "\"")
     else if (room == "tools" && !is_public && other !~ /^(base|report)$/)
       breach("tools include the internal \"" target "\"")

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/command_line.h"
+#include "cli/help_page.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
-#include "program/command_line.h"
-#include "program/help_page.h"
-#include "program/program.h"
 #include "qtool/base/error.h"
 #include "signals.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "program/command.h"
+#include "cli/command.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
 #include "qtool/image/preprocess.h"

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "cli/command.h"
 #include "model.h"
 #include "options/images.h"
 #include "options/run.h"
-#include "program/command.h"
 #include "qtool/compare/evaluate.h"
 
 namespace qtool::tool {

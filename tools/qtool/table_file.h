@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "program/command.h"
+#include "cli/command.h"
 #include "qtool/calib/collect.h"
 #include "qtool/calib/format.h"
 

@@ -15,10 +15,10 @@
 #include "quantize/rewrites/channel_factors.h"
 #include "quantize/rewrites/channel_groups.h"
 #include "quantize/rewrites/channel_noise.h"
+#include "quantize/rewrites/equalize_per_tensor_network.h"
 #include "quantize/rewrites/layer_sensitivity.h"
 #include "quantize/rewrites/rewrite.h"
 #include "quantize/rewrites/scaled_channels.h"
-#include "quantize/rewrites/shared_scale_network.h"
 #include "quantize/table_view.h"
 #include "quantize/weights/weight_layout.h"
 

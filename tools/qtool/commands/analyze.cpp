@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/checks.h"
+#include "cli/command_line.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -17,9 +20,6 @@
 #include "options/overrides.h"
 #include "options/run.h"
 #include "options/target.h"
-#include "program/checks.h"
-#include "program/command_line.h"
-#include "program/program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
@@ -112,8 +112,8 @@ Subject subject_of_model(const AnalyzeCommand& options) {
   subject.preprocess = stored_preprocess_of(subject.models);
   if (options.suggest == 0) return subject;
   try {
-    subject.base = stored_inputs(subject.models.fp32.executor->graph(),
-                                 subject.models.int8->executor->graph());
+    subject.base = recovered_inputs(subject.models.fp32.executor->graph(),
+                                    subject.models.int8->executor->graph());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnsupported) throw;
     warning(to_text("no changes are tried: ", error.what()));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -16,7 +17,6 @@
 #include "options/run.h"
 #include "options/target.h"
 #include "options/verify.h"
-#include "program/program.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/table.h"
 #include "qtool/pipeline/make_model.h"

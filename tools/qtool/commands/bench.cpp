@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/checks.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -11,8 +13,6 @@
 #include "options/run.h"
 #include "options/sequence.h"
 #include "options/shape.h"
-#include "program/checks.h"
-#include "program/program.h"
 #include "progress.h"
 #include "qtool/compare/profile.h"
 #include "report/profile.h"

@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -23,7 +24,6 @@
 #include "options/run.h"
 #include "options/target.h"
 #include "options/types.h"
-#include "program/program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/collect.h"

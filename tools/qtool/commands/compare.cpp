@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/checks.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
 #include "options/run.h"
-#include "program/checks.h"
-#include "program/program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/model_format.h"

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/checks.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -11,8 +13,6 @@
 #include "options/outputs.h"
 #include "options/requantize.h"
 #include "options/run.h"
-#include "program/checks.h"
-#include "program/program.h"
 #include "qtool/compare/evaluate.h"
 #include "report/evaluation.h"
 #include "report/samples.h"

@@ -4,11 +4,11 @@
 
 #include "base/choices.h"
 #include "base/text.h"
+#include "cli/help_page.h"
+#include "cli/help_topics.h"
+#include "cli/program.h"
 #include "console.h"
 #include "documents.h"
-#include "program/help_page.h"
-#include "program/help_topics.h"
-#include "program/program.h"
 #include "qtool/base/error.h"
 
 namespace qtool::tool {

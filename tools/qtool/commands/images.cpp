@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
+#include "cli/program.h"
 #include "console.h"
 #include "model.h"
 #include "options/method.h"
 #include "options/run.h"
 #include "options/target.h"
-#include "program/program.h"
 #include "progress.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/graph/onnx.h"

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/checks.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -16,8 +18,6 @@
 #include "options/requantize.h"
 #include "options/run.h"
 #include "options/sequence.h"
-#include "program/checks.h"
-#include "program/program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"

@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
 #include "options/run.h"
 #include "options/shape.h"
 #include "options/target.h"
-#include "program/program.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/quantize/coverage.h"

@@ -9,6 +9,7 @@
 
 #include "base/choices.h"
 #include "base/text.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -20,7 +21,6 @@
 #include "options/target.h"
 #include "options/types.h"
 #include "options/verify.h"
-#include "program/program.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/overrides.h"

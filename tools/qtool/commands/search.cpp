@@ -13,6 +13,8 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "cli/checks.h"
+#include "cli/program.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -24,8 +26,6 @@
 #include "options/run.h"
 #include "options/target.h"
 #include "options/types.h"
-#include "program/checks.h"
-#include "program/program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"

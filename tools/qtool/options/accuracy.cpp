@@ -9,9 +9,9 @@
 #include "base/check.h"
 #include "base/choices.h"
 #include "base/text.h"
+#include "cli/checks.h"
 #include "console.h"
 #include "options/images.h"
-#include "program/checks.h"
 #include "qtool/base/error.h"
 #include "qtool/pipeline/make_model.h"
 

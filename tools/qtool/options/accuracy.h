@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "options/resume.h"
-#include "program/command.h"
 #include "qtool/pipeline/make_model.h"
 #include "qtool/pipeline/recipe.h"
 

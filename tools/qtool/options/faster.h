@@ -1,9 +1,9 @@
 #pragma once
 
+#include "cli/command.h"
 #include "model.h"
 #include "options/run.h"
 #include "options/shape.h"
-#include "program/command.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"
 #include "qtool/search/search.h"

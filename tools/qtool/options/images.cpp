@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/checks.h"
 #include "console.h"
 #include "files.h"
-#include "program/checks.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/image/preprocess.h"

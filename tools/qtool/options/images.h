@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "model.h"
 #include "options/samples.h"
-#include "program/command.h"
 #include "qtool/graph/graph.h"
 #include "qtool/image/preprocess.h"
 #include "report/preprocessing.h"

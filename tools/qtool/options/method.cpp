@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "program/checks.h"
+#include "cli/checks.h"
 
 namespace qtool::tool {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "program/command.h"
+#include "cli/command.h"
 #include "qtool/calib/method.h"
 
 namespace qtool::tool {

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "cli/command.h"
 #include "options/images.h"
-#include "program/command.h"
 
 namespace qtool::tool {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "program/command.h"
+#include "cli/command.h"
 #include "qtool/answers/answer.h"
 
 namespace qtool::tool {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/checks.h"
 #include "files.h"
-#include "program/checks.h"
 #include "qtool/base/error.h"
 
 namespace qtool::tool {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "program/command.h"
+#include "cli/command.h"
 #include "qtool/calib/overrides.h"
 
 namespace qtool::tool {

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "cli/command.h"
 #include "model.h"
-#include "program/command.h"
 #include "qtool/quant/affine.h"
 
 namespace qtool::tool {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/partial_results.h"
-#include "program/command.h"
+#include "cli/command.h"
 
 namespace qtool::tool {
 

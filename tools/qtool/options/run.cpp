@@ -1,8 +1,8 @@
 #include "options/run.h"
 
 #include "base/parallel.h"
+#include "cli/checks.h"
 #include "console.h"
-#include "program/checks.h"
 
 namespace qtool::tool {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "program/command.h"
+#include "cli/command.h"
 #include "progress.h"
 
 namespace qtool::tool {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/checks.h"
 #include "files.h"
-#include "program/checks.h"
 #include "qtool/base/error.h"
 
 namespace qtool::tool {

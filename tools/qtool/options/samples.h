@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/command.h"
 #include "options/sequence.h"
-#include "program/command.h"
 #include "qtool/graph/graph.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"

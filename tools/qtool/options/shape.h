@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "program/command.h"
+#include "cli/command.h"
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "program/checks.h"
+#include "cli/checks.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool::tool {

@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "base/text.h"
+#include "cli/checks.h"
 #include "console.h"
 #include "files.h"
 #include "options/images.h"
-#include "program/checks.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"

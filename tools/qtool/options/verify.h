@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
+#include "cli/command.h"
 #include "model.h"
 #include "options/run.h"
-#include "program/command.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/pipeline/make_model.h"
 #include "qtool/samples/samples.h"

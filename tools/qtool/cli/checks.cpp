@@ -1,4 +1,4 @@
-#include "program/checks.h"
+#include "cli/checks.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "program/option_text.h"
+#include "cli/option_text.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "program/program.h"
+#include "cli/program.h"
 
 #include <utility>
 

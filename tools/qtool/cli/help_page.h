@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "program/program.h"
+#include "cli/program.h"
 
 namespace qtool::tool {
 

@@ -1,4 +1,4 @@
-#include "program/option.h"
+#include "cli/option.h"
 
 #include <algorithm>
 #include <sstream>

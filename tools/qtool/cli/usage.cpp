@@ -1,4 +1,4 @@
-#include "program/usage.h"
+#include "cli/usage.h"
 
 #include <iterator>
 #include <string_view>

@@ -1,9 +1,9 @@
-#include "program/help_topics.h"
+#include "cli/help_topics.h"
 
 #include <cstddef>
 
 #include "base/text.h"
-#include "program/help_page.h"
+#include "cli/help_page.h"
 #include "qtool/answers/answer.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/method.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "program/program.h"
+#include "cli/program.h"
 
 namespace qtool::tool {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/option_text.h"
 #include "documents.h"
-#include "program/option_text.h"
 
 namespace qtool::tool {
 namespace {

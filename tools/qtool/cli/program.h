@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "program/command.h"
+#include "cli/command.h"
 
 namespace qtool::tool {
 

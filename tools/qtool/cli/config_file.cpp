@@ -1,4 +1,4 @@
-#include "program/config_file.h"
+#include "cli/config_file.h"
 
 #include <algorithm>
 #include <string>

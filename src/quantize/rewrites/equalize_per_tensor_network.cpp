@@ -1,12 +1,12 @@
-#include "quantize/rewrites/shared_scale_network.h"
+#include "quantize/rewrites/equalize_per_tensor_network.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "base/disjoint_sets.h"
+#include "quantize/rewrites/equalize_per_tensor.h"
 #include "quantize/rewrites/layer_sensitivity.h"
-#include "quantize/rewrites/shared_scale.h"
 #include "quantize/weights/weight_layout.h"
 
 namespace qtool {

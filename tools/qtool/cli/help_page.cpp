@@ -1,4 +1,4 @@
-#include "program/help_page.h"
+#include "cli/help_page.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "program/option_text.h"
+#include "cli/option_text.h"
 #include "terminal.h"
 
 namespace qtool::tool {

@@ -1,8 +1,8 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "cli/option_text.h"
 #include "documents.h"
-#include "program/option_text.h"
 
 namespace qtool::tool {
 namespace {

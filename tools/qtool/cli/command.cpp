@@ -1,4 +1,4 @@
-#include "program/command.h"
+#include "cli/command.h"
 
 #include <algorithm>
 #include <stdexcept>

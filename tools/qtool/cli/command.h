@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/option.h"
+#include "cli/option.h"
 
 namespace qtool::tool {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "program/option.h"
+#include "cli/option.h"
 
 namespace qtool::tool {
 

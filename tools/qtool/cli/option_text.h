@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "program/program.h"
+#include "cli/program.h"
 
 namespace qtool::tool {
 

@@ -1,4 +1,4 @@
-#include "quantize/rewrites/shared_scale.h"
+#include "quantize/rewrites/equalize_per_tensor.h"
 
 #include <gtest/gtest.h>
 

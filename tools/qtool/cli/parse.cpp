@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/text.h"
-#include "program/config_file.h"
-#include "program/program.h"
-#include "program/usage.h"
+#include "cli/config_file.h"
+#include "cli/program.h"
+#include "cli/usage.h"
 
 namespace qtool::tool {
 namespace {
