@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "image/canvas.h"
+#include "image/draw.h"
 #include "report/answers.h"
 
 namespace qtool {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "image/canvas.h"
+#include "image/draw.h"
 
 namespace qtool {
 namespace {

@@ -1,4 +1,4 @@
-#include "image/canvas.h"
+#include "image/draw.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

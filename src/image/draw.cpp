@@ -1,4 +1,4 @@
-#include "image/canvas.h"
+#include "image/draw.h"
 
 #include <algorithm>
 #include <cstring>
