@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "analyze/agreement.h"
+#include "base/check.h"
 #include "base/percent.h"
 #include "base/text.h"
 
@@ -18,8 +20,10 @@ constexpr std::int64_t kMaxTop1Drop = 1;    // points
 constexpr double kMinMeanIou = 0.9;
 constexpr double kMinIntegerShare = 0.5;
 
+// There must be something to have a share of.
 double share_of(std::int64_t part, std::int64_t total) {
-  return total > 0 ? static_cast<double>(part) / static_cast<double>(total) : 1.0;
+  QTOOL_CHECK(total > 0);
+  return static_cast<double>(part) / static_cast<double>(total);
 }
 
 bool agrees(double share) { return 100.0 * share >= static_cast<double>(kMinAgreement); }
@@ -54,13 +58,12 @@ const OutputError* worst_output(const std::vector<OutputError>& outputs) {
 std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   Advice advice{.step = NextStep::kKeepNodes, .why = {}};
   advice.goal = agreement_goal();
-  if (compared.answers.boxes && !compared.answers.boxes->matches.empty()) {
-    const BoxMatch& match = compared.answers.boxes->matches.front();
-    const double kept = share_of(match.kept, match.fp32);
-    const double added = match.fp32 > 0 ? share_of(match.added(), match.fp32) : 0.0;
+  if (const std::optional<BoxMatch> match = judged_boxes(compared.answers)) {
+    const double kept = share_of(match->kept, match->fp32);
+    const double added = share_of(match->added(), match->fp32);
     if (agrees(kept) && agrees(1.0 - added)) return std::nullopt;
-    advice.why =
-        to_text("INT8 keeps ", percent(kept, 1), " of FP32's boxes and adds ", percent(added, 1));
+    advice.why = to_text("INT8 keeps ", percent(kept, 1), " of FP32's boxes and adds ",
+                         percent(added, 1), " (at IoU ", match->iou, ")");
     return advice;
   }
   if (compared.answers.mask) {
@@ -108,6 +111,17 @@ std::string samples_text(std::int64_t count, const EvalResult& compared) {
 
 Advice advise(const FirstFigures& figures) {
   const EvalResult& compared = figures.compared;
+  if (compared.finds_nothing()) {
+    std::string why =
+        to_text("FP32 finds no box of score ", compared.answers.boxes->matches.front().score,
+                " or more in any of ", samples_text(compared.images, compared),
+                ", so that nothing was compared");
+    if (!figures.assumed.empty()) {
+      why += to_text("; nothing says how images are prepared, and the ", figures.assumed,
+                     " may be wrong");
+    }
+    return {NextStep::kFindObjects, std::move(why)};
+  }
   if (!figures.assumed.empty()) {
     return {NextStep::kNamePreprocessing,
             to_text("nothing says how images are prepared, so these figures are for an assumed ",
@@ -139,6 +153,8 @@ Advice advise(const FirstFigures& figures) {
 
 std::string_view name_of(NextStep step) {
   switch (step) {
+    case NextStep::kFindObjects:
+      return "find_objects";
     case NextStep::kNamePreprocessing:
       return "name_preprocessing";
     case NextStep::kCheckSamples:

@@ -25,6 +25,7 @@ struct FirstFigures {
 
 /// The next step to take with a first model.
 enum class NextStep : std::uint8_t {
+  kFindObjects,        ///< FP32 finds no box in any image
   kNamePreprocessing,  ///< the preprocessing is only assumed
   kCheckSamples,       ///< FP32 is no more accurate than guessing
   kAddSamples,         ///< there are too few samples to set ranges

@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "calib/statistics.h"
+#include "compare/detector_check.h"
 #include "compare/model_pair.h"
 #include "compare/output_noise.h"
 #include "compare/race.h"
@@ -116,12 +117,11 @@ bool any_effect(const std::vector<RewriteReport>& reports) {
 
 Trials::Trials(const Executor& fp32, const StaticInputs& base, const Samples& samples,
                const SuggestOptions& options, AnswerOptions answers)
-    : fp32_(fp32),
-      base_(base),
-      samples_(samples),
-      options_(options),
-      answers_(std::move(answers)),
-      shapes_(shapes_of(first_sample(samples, options.preprocess, options.bad_images))) {}
+    : fp32_(fp32), base_(base), samples_(samples), options_(options), answers_(std::move(answers)) {
+  const std::vector<Tensor> first = first_sample(samples, options.preprocess, options.bad_images);
+  require_fitting_detector(answers_, fp32, first, options.preprocess.layout);
+  shapes_ = shapes_of(first);
+}
 
 const CalibrationTable* Trials::table_by_method(const std::string& method) const {
   auto [found, fresh] = by_method_.try_emplace(method);

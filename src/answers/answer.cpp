@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "answers/detector_fit.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
@@ -81,6 +82,10 @@ Answer AnswerReader::read(std::span<const TensorView> outputs, std::int64_t slot
                             shape[shape.rank() - 1], *text_blank_);
   }
   return answer;
+}
+
+void AnswerReader::require_fit(std::span<const TensorView> outputs) const {
+  if (boxes_) qtool::require_fit(*boxes_, outputs);
 }
 
 AnswerScorer::AnswerScorer(const AnswerOptions& options) {

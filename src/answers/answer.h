@@ -28,6 +28,9 @@ class AnswerReader {
   /// The answer for image `slot` of the plan's batch.
   [[nodiscard]] Answer read(std::span<const TensorView> outputs, std::int64_t slot = 0) const;
 
+  /// Checks the outputs of FP32 for one image, see require_fit(); without boxes it does nothing.
+  void require_fit(std::span<const TensorView> outputs) const;
+
   /// The number of classes that boxes can have; 0 without boxes.
   [[nodiscard]] std::int64_t box_classes() const { return boxes_ ? boxes_->classes() : 0; }
 

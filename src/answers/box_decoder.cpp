@@ -184,12 +184,11 @@ std::vector<BoxDecoder::Candidate> BoxDecoder::candidates(std::span<const Tensor
   return found;
 }
 
-bool BoxDecoder::box_of(const Candidate& candidate, const float* numbers, std::int64_t step,
-                        Box& box) const {
+std::optional<std::array<double, 4>> BoxDecoder::corners_of(std::int64_t row, const float* numbers,
+                                                            std::int64_t step) const {
   double anchor_x = 0.0;
   double anchor_y = 0.0;
   double stride = 1.0;
-  std::int64_t row = candidate.row;
   for (const GridLevel& level : detector_.grid) {
     const std::int64_t columns = ceil_div(static_cast<std::int64_t>(width_), level.stride);
     const std::int64_t lines = ceil_div(static_cast<std::int64_t>(height_), level.stride);
@@ -240,15 +239,50 @@ bool BoxDecoder::box_of(const Candidate& candidate, const float* numbers, std::i
       break;
   }
   for (const double corner : corners) {
-    if (!(std::abs(corner) <= kFarthestCorner)) return false;
+    if (!(std::abs(corner) <= kFarthestCorner)) return std::nullopt;
   }
-  box = {static_cast<float>(corners[0]),
-         static_cast<float>(corners[1]),
-         static_cast<float>(corners[2]),
-         static_cast<float>(corners[3]),
-         candidate.label,
-         static_cast<float>(candidate.score)};
-  return box.right > box.left && box.bottom > box.top;
+  return corners;
+}
+
+BoxSurvey BoxDecoder::survey(std::span<const TensorView> outputs, std::int64_t slot) const {
+  BoxSurvey survey;
+  survey.width = width_;
+  survey.height = height_;
+  const auto image_of = [&](const Rows& rows) {
+    return outputs[rows.output].values<float>().data() + slot * rows.count * rows.channels;
+  };
+  const auto add_score = [&](float x) {
+    survey.is_finite = survey.is_finite && std::isfinite(x);
+    survey.lowest_score = std::min(survey.lowest_score, static_cast<double>(x));
+    survey.highest_score = std::max(survey.highest_score, static_cast<double>(x));
+  };
+  const auto& object = detector_.objectness;
+  for (const Rows& rows : scores_) {
+    for (std::int64_t i = 0; i < rows.count; ++i) {
+      const float* numbers = image_of(rows) + i * rows.row_step;
+      for (std::int64_t c = 0; detector_.class_function == BoxFunction::kNone && c < classes_;
+           ++c) {
+        add_score(numbers[(detector_.first_class_channel + c) * rows.channel_step]);
+      }
+      if (object && object->function == BoxFunction::kNone) {
+        add_score(numbers[object->channel * rows.channel_step]);
+      }
+    }
+  }
+  for (const Rows& rows : boxes_) {
+    for (std::int64_t i = 0; i < rows.count; ++i, ++survey.rows) {
+      const float* numbers =
+          image_of(rows) + i * rows.row_step + detector_.first_box_channel * rows.channel_step;
+      for (std::int64_t k = 0; k < 4; ++k) {
+        survey.is_finite = survey.is_finite && std::isfinite(numbers[k * rows.channel_step]);
+      }
+      const auto corners = corners_of(survey.rows, numbers, rows.channel_step);
+      if (!corners) continue;
+      survey.centres_x.push_back(static_cast<float>(((*corners)[0] + (*corners)[2]) / 2.0));
+      survey.centres_y.push_back(static_cast<float>(((*corners)[1] + (*corners)[3]) / 2.0));
+    }
+  }
+  return survey;
 }
 
 std::vector<Box> BoxDecoder::read(std::span<const TensorView> outputs, std::int64_t slot) const {
@@ -262,12 +296,17 @@ std::vector<Box> BoxDecoder::read(std::span<const TensorView> outputs, std::int6
       }
       const float* image =
           outputs[rows.output].values<float>().data() + slot * rows.count * rows.channels;
-      Box box;
-      if (box_of(candidate,
-                 image + row * rows.row_step + detector_.first_box_channel * rows.channel_step,
-                 rows.channel_step, box)) {
-        boxes.push_back(box);
-      }
+      const float* numbers =
+          image + row * rows.row_step + detector_.first_box_channel * rows.channel_step;
+      const auto corners = corners_of(candidate.row, numbers, rows.channel_step);
+      if (!corners) break;
+      const Box box{static_cast<float>((*corners)[0]),
+                    static_cast<float>((*corners)[1]),
+                    static_cast<float>((*corners)[2]),
+                    static_cast<float>((*corners)[3]),
+                    candidate.label,
+                    static_cast<float>(candidate.score)};
+      if (box.right > box.left && box.bottom > box.top) boxes.push_back(box);
       break;
     }
   }

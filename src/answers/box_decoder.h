@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +22,19 @@ inline constexpr double kRankedScore = 0.05;
 /// A row with a corner beyond this number of pixels is not a box.
 inline constexpr double kFarthestCorner = 1e6;
 
+/// The numbers of all rows of an image, whatever their scores are.
+struct BoxSurvey {
+  std::int64_t rows = 0;
+  double width = 0.0;  ///< of the input, in pixels
+  double height = 0.0;
+  /// The range of the numbers that are scores as they are, without a function, and 0.
+  double lowest_score = 0.0;
+  double highest_score = 0.0;
+  bool is_finite = true;         ///< all numbers of scores and boxes are
+  std::vector<float> centres_x;  ///< of the rows whose corners are within kFarthestCorner
+  std::vector<float> centres_y;
+};
+
 /// Applies a detector to the outputs of one plan.
 class BoxDecoder {
  public:
@@ -35,6 +50,9 @@ class BoxDecoder {
   /// order of the plan's outputs. Cost: O(rows * classes), plus the suppression.
   [[nodiscard]] std::vector<Box> read(std::span<const TensorView> outputs,
                                       std::int64_t slot = 0) const;
+
+  /// What the rows of image `slot` hold. Cost: O(rows * classes).
+  [[nodiscard]] BoxSurvey survey(std::span<const TensorView> outputs, std::int64_t slot) const;
 
   [[nodiscard]] const Detector& detector() const { return detector_; }
   [[nodiscard]] std::int64_t classes() const { return classes_; }
@@ -58,8 +76,10 @@ class BoxDecoder {
   void require_grid(std::int64_t rows) const;
   [[nodiscard]] std::vector<Candidate> candidates(std::span<const TensorView> outputs,
                                                   std::int64_t slot) const;
-  [[nodiscard]] bool box_of(const Candidate& candidate, const float* numbers, std::int64_t step,
-                            Box& box) const;
+  /// The corners (left, top, right, bottom) of a row; nullopt if one is beyond kFarthestCorner.
+  [[nodiscard]] std::optional<std::array<double, 4>> corners_of(std::int64_t row,
+                                                                const float* numbers,
+                                                                std::int64_t step) const;
 
   Detector detector_;
   std::int64_t batch_ = 1;

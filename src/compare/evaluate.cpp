@@ -16,6 +16,7 @@
 #include "base/round_up.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "compare/detector_check.h"
 #include "compare/metrics.h"
 #include "compare/model_pair.h"
 #include "exec/state_feedback.h"
@@ -348,8 +349,9 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& s
                 to_text("batch: found ", options.batch, ", samples with states run one at a time"));
   }
   check(options.preprocess);
-  std::vector<Shape> shapes =
-      shapes_of(first_sample(samples, options.preprocess, options.bad_images));
+  const std::vector<Tensor> first = first_sample(samples, options.preprocess, options.bad_images);
+  require_fitting_detector(options.answers, fp32, first, options.preprocess.layout);
+  std::vector<Shape> shapes = shapes_of(first);
   for (Shape& shape : shapes) {
     if (options.batch > 1) shape = batch_shape(shape, options.batch);
   }

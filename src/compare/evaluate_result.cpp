@@ -21,12 +21,22 @@ std::vector<std::string> EvalResult::doubts() const {
   };
   add("FP32", fp32.unanswered);
   if (int8) add("INT8", int8->unanswered);
+  if (finds_nothing()) {
+    sentences.push_back(to_text("FP32 finds no box of score ", answers.boxes->matches.front().score,
+                                " or more in any of ", images, " ", noun,
+                                "s: the preprocessing or --boxes is probably wrong"));
+  }
   if (near_chance) {
     sentences.push_back(to_text(
         "FP32 top-1 is ", fp32.top1, " of ", labelled, " images, about what ", "guessing among ",
         classes, " classes gives: the preprocessing or the ", "labels are probably wrong"));
   }
   return sentences;
+}
+
+bool EvalResult::finds_nothing() const {
+  return answers.boxes && !answers.boxes->matches.empty() &&
+         answers.boxes->matches.front().fp32 == 0;
 }
 
 bool EvalResult::useless() const {

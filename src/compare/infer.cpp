@@ -85,6 +85,7 @@ InferResult infer(const Executor& fp32, const Executor* int8, std::span<const Te
     }
     run.answer = answers.read(runs.outputs(m));
   }
+  answers.require_fit(runs.outputs(0));
   result.detects = options.answers.boxes.has_value();
   if (result.detects) result.classes = answers.box_classes();
   if (int8 != nullptr) {

@@ -28,6 +28,9 @@ std::string lines_of(const std::vector<CommandWords>& commands) {
 
 std::string_view sentence_of(NextStep step) {
   switch (step) {
+    case NextStep::kFindObjects:
+      return "Correct --boxes or how images are prepared (see qtool help presets), and begin again. "
+             "What FP32 finds in one image:";
     case NextStep::kNamePreprocessing:
       return "Say how the network's images are prepared, and begin again:";
     case NextStep::kCheckSamples:

@@ -103,8 +103,10 @@ struct EvalResult {
 
   /// Images per second through one model, preprocessing not counted.
   [[nodiscard]] double images_per_second(const ModelScore& score) const;
+  /// Whether boxes were asked for, and FP32 finds none in any image. Then nothing was compared.
+  [[nodiscard]] bool finds_nothing() const;
   /// One sentence per reason to doubt the result: a model that does not answer some images, FP32
-  /// accuracy near chance.
+  /// that finds nothing, FP32 accuracy near chance.
   [[nodiscard]] std::vector<std::string> doubts() const;
   /// Whether the result is useless: a model does not answer more than half of the images.
   [[nodiscard]] bool useless() const;

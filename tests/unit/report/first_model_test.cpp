@@ -126,7 +126,13 @@ TEST(Advise, JudgesADetectorByItsBoxesAndAMapByItsPixels) {
       {.score = 0.5, .iou = 0.5, .fp32 = 100, .int8 = 97, .kept = 96}};
   EXPECT_EQ(advice_on(made).step, NextStep::kUse);
   made.compared.answers.boxes->matches.front().int8 = 120;
-  EXPECT_EQ(advice_on(made).why, "INT8 keeps 96.0 % of FP32's boxes and adds 24.0 %");
+  EXPECT_EQ(advice_on(made).why, "INT8 keeps 96.0 % of FP32's boxes and adds 24.0 % (at IoU 0.5)");
+  // The search for its goal judges at the highest IoU too.
+  made.compared.answers.boxes->matches = {
+      {.score = 0.5, .iou = 0.5, .fp32 = 100, .int8 = 97, .kept = 96},
+      {.score = 0.5, .iou = 0.7, .fp32 = 100, .int8 = 97, .kept = 90},
+      {.score = 0.8, .iou = 0.7, .fp32 = 50, .int8 = 50, .kept = 50}};
+  EXPECT_EQ(advice_on(made).why, "INT8 keeps 90.0 % of FP32's boxes and adds 7.0 % (at IoU 0.7)");
   made.compared.answers = {};
   made.compared.answers.mask =
       MaskAgreement{.images = 1, .pixels = 100, .equal = 94, .classes = {}};
@@ -138,6 +144,23 @@ TEST(Advise, JudgesADetectorByItsBoxesAndAMapByItsPixels) {
   const Advice advice = advice_on(made);
   EXPECT_EQ(advice.why, "the mean IoU of the classes is 74.5 %");
   EXPECT_THAT(advice.goal, ElementsAre("--min-sqnr", "20"));
+}
+
+TEST(Advise, SaysFirstThatFloatFindsNothing) {
+  FirstModel made = without_classes(3.0);
+  made.calibrated_on = 2;
+  made.preprocess->assumed = "channels";
+  made.compared.answers.boxes = BoxAgreement{};
+  made.compared.answers.boxes->matches = {{.score = 0.25, .iou = 0.5}, {.score = 0.25, .iou = 0.7}};
+  for (const std::int64_t int8 : {0, 3}) {
+    made.compared.answers.boxes->matches.front().int8 = int8;
+    const Advice advice = advice_on(made);
+    EXPECT_EQ(advice.step, NextStep::kFindObjects);
+    EXPECT_THAT(advice.why,
+                HasSubstr("FP32 finds no box of score 0.25 or more in any of 100 images, "
+                          "so that nothing was compared; nothing says how"));
+    EXPECT_THAT(text_of(made, advice, {{"qtool", "infer"}}, 80), HasSubstr("Correct --boxes or"));
+  }
 }
 
 TEST(Advise, PointsAtNodesInFloatOnlyOnceTheAnswersAreRight) {

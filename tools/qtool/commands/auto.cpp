@@ -188,6 +188,7 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
       inspect.take(command, {"--target"});
       return {inspect.words()};
     }
+    case NextStep::kFindObjects:
     case NextStep::kCheckSamples:
     case NextStep::kUse:
       break;
