@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "compare/jackknife.h"
+#include "compare/intervals.h"
 #include "compare/output_noise.h"
 
 namespace qtool {

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/percent.h"
 #include "base/text.h"
+#include "compare/intervals.h"
 
 namespace qtool {
 namespace {
@@ -19,6 +20,7 @@ constexpr std::int64_t kMinAgreement = 95;  // percent
 constexpr std::int64_t kMaxTop1Drop = 1;    // points
 constexpr double kMinMeanIou = 0.9;
 constexpr double kMinIntegerShare = 0.5;
+constexpr std::int64_t kMostSamples = 1'000'000;  // to ask for
 
 // There must be something to have a share of.
 double share_of(std::int64_t part, std::int64_t total) {
@@ -26,20 +28,56 @@ double share_of(std::int64_t part, std::int64_t total) {
   return static_cast<double>(part) / static_cast<double>(total);
 }
 
-bool agrees(double share) { return 100.0 * share >= static_cast<double>(kMinAgreement); }
+constexpr double kLeastShare = static_cast<double>(kMinAgreement) / 100.0;
+
+// A figure of which more is better, and its interval on other samples. Without an interval the
+// figure itself decides.
+struct Judged {
+  double value = 0.0;
+  std::optional<Interval> interval{};
+  double limit = 0.0;
+  bool is_share_of_samples = false;  // each sample has one answer, which is right or wrong
+
+  [[nodiscard]] double low() const { return interval ? interval->low : value; }
+  [[nodiscard]] double high() const { return interval ? interval->high : value; }
+  [[nodiscard]] bool is_good() const { return low() >= limit; }
+  [[nodiscard]] bool is_bad() const { return high() < limit; }
+};
+
+// The number of samples with which the interval of a figure would probably end at its limit; 0 if
+// it is very large. The width of most intervals falls with the square root of the number.
+std::int64_t deciding_samples(const Judged& figure, std::int64_t samples) {
+  if (figure.is_share_of_samples) {
+    const std::int64_t answers = wilson_answers(figure.value, figure.limit, kMostSamples);
+    return answers < kMostSamples ? answers : 0;
+  }
+  const double half =
+      figure.value >= figure.limit ? figure.value - figure.low() : figure.high() - figure.value;
+  const double ratio = half / std::max(std::abs(figure.value - figure.limit), 1e-9);
+  const double needed = std::ceil(ratio * ratio * static_cast<double>(samples));
+  return needed < static_cast<double>(kMostSamples) ? static_cast<std::int64_t>(needed) : 0;
+}
+
+// The advice for a figure that is not good. `what`: the figure in words.
+Advice doubtful(const Judged& figure, std::string what, CommandWords goal,
+                const EvalResult& compared) {
+  Advice advice{NextStep::kKeepNodes, std::move(what), std::move(goal)};
+  if (figure.is_bad()) return advice;
+  advice.step = NextStep::kCompareMore;
+  advice.samples = deciding_samples(figure, compared.images);
+  return advice;
+}
 
 CommandWords sqnr_goal() { return {"--min-sqnr", to_fixed(kMinSqnr, 0)}; }
 CommandWords agreement_goal() { return {"--min-agreement", to_text(kMinAgreement)}; }
 
-// Whether top-1 fell by more than one point and by more than chance explains. If the models give
-// different answers to d images, the difference between their numbers of right answers has a
-// standard deviation of at most sqrt(d).
+// Whether top-1 fell by more than one point and by more than chance explains.
 bool loses_top1(const EvalResult& compared) {
   if (compared.labelled == 0 || !compared.int8) return false;
   const auto lost = static_cast<double>(compared.fp32.top1 - compared.int8->top1);
-  const auto changed = static_cast<double>(compared.images - compared.agreement);
   const double points = static_cast<double>(kMaxTop1Drop) / 100.0;
-  return lost > std::max(points * static_cast<double>(compared.labelled), 2.0 * std::sqrt(changed));
+  return lost > points * static_cast<double>(compared.labelled) && compared.top1_change_interval &&
+         compared.top1_change_interval->high < 0.0;
 }
 
 // The output of floats with the lowest SQNR. Outputs of integers, such as positions and classes,
@@ -53,54 +91,71 @@ const OutputError* worst_output(const std::vector<OutputError>& outputs) {
   return worst;
 }
 
+// ` (76.4 to 99.1 %)`
+std::string range_of(const Judged& share) {
+  if (!share.interval) return {};
+  return to_text(" (", to_fixed(100.0 * share.low(), 1), " to ", percent(share.high(), 1), ")");
+}
+
 // The purpose of the network decides what is judged: the boxes, pixels or classes that INT8 keeps,
 // or else the noise of the outputs.
 std::optional<Advice> accuracy_advice(const EvalResult& compared) {
-  Advice advice{.step = NextStep::kKeepNodes, .why = {}};
-  advice.goal = agreement_goal();
   if (const std::optional<BoxMatch> match = judged_boxes(compared.answers)) {
-    const double kept = share_of(match->kept, match->fp32);
-    const double added = share_of(match->added(), match->fp32);
-    if (agrees(kept) && agrees(1.0 - added)) return std::nullopt;
-    advice.why = to_text("INT8 keeps ", percent(kept, 1), " of FP32's boxes and adds ",
-                         percent(added, 1), " (at IoU ", match->iou, ")");
-    return advice;
+    const Judged kept{share_of(match->kept, match->fp32), match->kept_interval, kLeastShare};
+    Judged fresh{1.0 - share_of(match->added(), match->fp32), {}, kLeastShare};
+    if (match->added_interval) {
+      fresh.interval = {1.0 - match->added_interval->high, 1.0 - match->added_interval->low};
+    }
+    if (kept.is_good() && fresh.is_good()) return std::nullopt;
+    const bool by_kept = kept.is_bad() || (!fresh.is_bad() && !kept.is_good());
+    return doubtful(
+        by_kept ? kept : fresh,
+        to_text("INT8 keeps ", percent(kept.value, 1), range_of(kept), " of FP32's boxes and adds ",
+                percent(1.0 - fresh.value, 1), " (at IoU ", match->iou, ")"),
+        agreement_goal(), compared);
   }
   if (compared.answers.mask) {
     const MaskAgreement& mask = *compared.answers.mask;
     const double equal = share_of(mask.equal, mask.pixels);
-    if (!agrees(equal)) {
-      advice.why = to_text(percent(equal, 1), " of the pixels keep FP32's class");
-      return advice;
+    if (equal < kLeastShare) {
+      return Advice{NextStep::kKeepNodes,
+                    to_text(percent(equal, 1), " of the pixels keep FP32's class"),
+                    agreement_goal()};
     }
     // If nearly all pixels have one class, the share of equal pixels says nothing about the other
     // classes.
     const double iou = mask.mean_iou().value_or(1.0);
     if (iou >= kMinMeanIou) return std::nullopt;
-    advice.why = to_text("the mean IoU of the classes is ", percent(iou, 1));
-    advice.goal = sqnr_goal();
-    return advice;
+    return Advice{NextStep::kKeepNodes, to_text("the mean IoU of the classes is ", percent(iou, 1)),
+                  sqnr_goal()};
   }
   if (loses_top1(compared)) {
-    advice.why = to_text("top-1 falls from ", percent_of(compared.fp32.top1, compared.labelled),
-                         " to ", percent_of(compared.int8->top1, compared.labelled));
-    advice.goal = {"--max-top1-drop", to_text(kMaxTop1Drop)};
-    return advice;
+    return Advice{NextStep::kKeepNodes,
+                  to_text("top-1 falls from ", percent_of(compared.fp32.top1, compared.labelled),
+                          " to ", percent_of(compared.int8->top1, compared.labelled)),
+                  {"--max-top1-drop", to_text(kMaxTop1Drop)}};
   }
   // With several outputs, one of them may look like class scores but be something else.
   if (compared.classes > 0 && (compared.labelled > 0 || compared.outputs.size() == 1)) {
-    if (agrees(share_of(compared.agreement, compared.images))) return std::nullopt;
-    advice.why =
-        to_text("INT8 answers with FP32's class for ",
-                percent_of(compared.agreement, compared.images), " of the ", compared.noun, "s");
-    return advice;
+    const Judged equal{share_of(compared.agreement, compared.images), compared.agreement_interval(),
+                       kLeastShare, true};
+    if (equal.is_good()) return std::nullopt;
+    return doubtful(equal,
+                    to_text("INT8 answers with FP32's class for ",
+                            percent_of(compared.agreement, compared.images), range_of(equal),
+                            " of the ", compared.noun, "s"),
+                    agreement_goal(), compared);
   }
   const OutputError* worst = worst_output(compared.outputs);
-  if (worst == nullptr || worst->sqnr_db >= kMinSqnr) return std::nullopt;
-  advice.why =
+  if (worst == nullptr) return std::nullopt;
+  const Judged decibels{worst->sqnr_db, worst->sqnr_interval, kMinSqnr};
+  if (decibels.is_good()) return std::nullopt;
+  std::string what =
       to_text("output '", worst->name, "' has ", to_fixed(worst->sqnr_db, 2), " dB against FP32");
-  advice.goal = sqnr_goal();
-  return advice;
+  if (decibels.interval) {
+    what += to_text(" (", to_fixed(decibels.low(), 2), " to ", to_fixed(decibels.high(), 2), ")");
+  }
+  return doubtful(decibels, std::move(what), sqnr_goal(), compared);
 }
 
 std::string samples_text(std::int64_t count, const EvalResult& compared) {
@@ -137,7 +192,7 @@ Advice advise(const FirstFigures& figures) {
             to_text("ranges were set by ", samples_text(figures.calibrated_on, compared), " only")};
   }
   if (std::optional<Advice> advice = accuracy_advice(compared)) {
-    if (figures.functions_left > 0) {
+    if (advice->step == NextStep::kKeepNodes && figures.functions_left > 0) {
       advice->step = NextStep::kOtherTarget;
       advice->why += to_text("; ", figures.functions_left,
                              " functions such as SiLU keep channels from ", "being equalized");
@@ -165,6 +220,8 @@ std::string_view name_of(NextStep step) {
       return "other_target";
     case NextStep::kKeepNodes:
       return "keep_nodes";
+    case NextStep::kCompareMore:
+      return "compare_more";
     case NextStep::kInspect:
       return "inspect";
     case NextStep::kUse:

@@ -31,17 +31,21 @@ enum class NextStep : std::uint8_t {
   kAddSamples,         ///< there are too few samples to set ranges
   kOtherTarget,        ///< as kKeepNodes, but another target runs functions as tables
   kKeepNodes,          ///< INT8 differs too often from FP32: search for the cause
+  kCompareMore,        ///< too few samples to tell whether INT8 is good enough
   kInspect,            ///< most multiplications stayed in FP32
   kUse,
 };
 
 /// The next step that the figures of a model call for. The most fundamental problem comes first,
-/// because figures from wrongly prepared or too few samples say nothing about other problems.
+/// because figures from wrongly prepared or too few samples say nothing about other problems. A
+/// figure is good or bad enough only if its whole interval is.
 struct Advice {
   NextStep step = NextStep::kUse;
   std::string why;  ///< a sentence with the figure that decided
   /// For kKeepNodes, the goal of `search` that these figures miss: {"--min-sqnr", "20"}.
   CommandWords goal{};
+  /// For kCompareMore: the number of samples that would probably decide; 0 if it is not known.
+  std::int64_t samples = 0;
 };
 Advice advise(const FirstFigures& figures);
 

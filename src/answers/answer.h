@@ -48,7 +48,9 @@ class AnswerScorer {
  public:
   explicit AnswerScorer(const AnswerOptions& options);
 
-  void add(const Answer& fp32, const Answer& int8);
+  /// Adds the answers for one image. Returns the counts of its boxes, see BoxScorer::add(); empty
+  /// without boxes.
+  std::vector<BoxCounts> add(const Answer& fp32, const Answer& int8);
   AnswerScorer& operator+=(const AnswerScorer& other);
   [[nodiscard]] AnswerAgreement result() const;
 

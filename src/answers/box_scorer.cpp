@@ -70,17 +70,20 @@ BoxScorer::BoxScorer(const Detector& detector) {
   }
 }
 
-void BoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8) {
+std::vector<BoxCounts> BoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8) {
   ++sums_.images;
-  for (Tally& tally : tallies_) add(fp32, int8, tally);
+  std::vector<BoxCounts> counts;
+  for (Tally& tally : tallies_) counts.push_back(add(fp32, int8, tally));
+  return counts;
 }
 
 // Boxes come best first, so those below the threshold cannot take a match from one above it.
-void BoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8, Tally& tally) {
+BoxCounts BoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8, Tally& tally) {
   BoxMatch& match = tally.match;
+  BoxCounts counts;
   for (const Box& box : fp32) {
     if (!reaches(box, match.score)) continue;
-    ++match.fp32;
+    ++counts.fp32;
     ++tally.truths[box.label];
   }
   const std::vector<std::int64_t> partners = match_boxes(fp32, int8, match.iou, match.score);
@@ -88,9 +91,13 @@ void BoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8, Tally&
     const bool hit = partners[i] >= 0;
     tally.ranked.push_back({int8[i].label, int8[i].score, hit});
     if (!reaches(int8[i], match.score)) continue;
-    ++match.int8;
-    if (hit) ++match.kept;
+    ++counts.int8;
+    if (hit) ++counts.kept;
   }
+  match.fp32 += counts.fp32;
+  match.int8 += counts.int8;
+  match.kept += counts.kept;
+  return counts;
 }
 
 BoxScorer& BoxScorer::operator+=(const BoxScorer& other) {

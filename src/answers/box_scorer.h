@@ -17,6 +17,13 @@ namespace qtool {
 std::vector<std::int64_t> match_boxes(std::span<const Box> fp32, std::span<const Box> int8,
                                       double least_iou, double least_score = 0.0);
 
+/// The boxes of one image, counted for one entry of BoxAgreement::matches.
+struct BoxCounts {
+  std::int64_t fp32 = 0;
+  std::int64_t int8 = 0;
+  std::int64_t kept = 0;
+};
+
 /// Compares the boxes of the INT8 model with those of the FP32 model, image by image, and sums up
 /// the results. Neither the order of the images nor how they were shared among scorers changes the
 /// result. Memory: 16 bytes for each INT8 box, for each entry of BoxAgreement::matches.
@@ -24,9 +31,9 @@ class BoxScorer {
  public:
   explicit BoxScorer(const Detector& detector);
 
-  /// Adds the boxes of one image, as BoxDecoder::read() gives them. Cost: O(fp32 * int8) for each
-  /// entry of BoxAgreement::matches.
-  void add(std::span<const Box> fp32, std::span<const Box> int8);
+  /// Adds the boxes of one image, as BoxDecoder::read() gives them. Returns their counts for each
+  /// entry of BoxAgreement::matches. Cost: O(fp32 * int8) for each entry.
+  std::vector<BoxCounts> add(std::span<const Box> fp32, std::span<const Box> int8);
   /// Adds the images of another scorer, which must have the same detector.
   BoxScorer& operator+=(const BoxScorer& other);
 
@@ -44,7 +51,7 @@ class BoxScorer {
     std::map<std::int64_t, std::int64_t> truths;  ///< FP32 boxes of each class
     std::vector<Ranked> ranked;
   };
-  static void add(std::span<const Box> fp32, std::span<const Box> int8, Tally& tally);
+  static BoxCounts add(std::span<const Box> fp32, std::span<const Box> int8, Tally& tally);
 
   BoxAgreement sums_;  ///< its `matches` stay empty
   std::vector<Tally> tallies_;

@@ -19,6 +19,7 @@
 #include "compare/detector_check.h"
 #include "compare/metrics.h"
 #include "compare/model_pair.h"
+#include "compare/sample_figures.h"
 #include "exec/state_feedback.h"
 #include "qtool/base/error.h"
 #include "samples/network_inputs.h"
@@ -38,6 +39,7 @@ struct SampleRecord {
   std::array<bool, 2> in_top5{};
   std::array<bool, 2> answered{};       // in every output
   std::vector<ComparedOutput> outputs;  // where both models answered
+  std::vector<BoxCounts> boxes;
 };
 
 // The best score minus the second one. There must be two or more scores.
@@ -136,6 +138,7 @@ class Evaluation {
       }
       sums.resize(result.outputs.size());
     }
+    SampleFigures figures;
     for (std::size_t i = 0; i < records_.size(); ++i) {
       result.bad.insert(result.bad.end(), bad_[i].begin(), bad_[i].end());
       const SampleRecord& record = records_[i];
@@ -146,10 +149,15 @@ class Evaluation {
         sums[k] += record.outputs[k].sums;
       }
       if (!record.outputs.empty()) ++compared;
+      figures.add(record.outputs, record.boxes);
+      if (result.samples.back().label >= 0) {
+        figures.add_top1(record.in_top1[0], record.in_top1[1]);
+      }
     }
     for (std::size_t k = 0; k < result.outputs.size(); ++k) {
       finish(sums[k], compared, result.outputs[k]);
     }
+    if (samples_.states().empty()) figures.write_intervals(result);
     return result;
   }
 
@@ -213,8 +221,9 @@ class Evaluation {
     for (std::size_t slot = 0; slot < filled.size(); ++slot) {
       record(filled[slot], static_cast<std::int64_t>(slot), floats, scores);
       if (!worker.answers) continue;
-      worker.answers->add(answers_.read(outputs[0], static_cast<std::int64_t>(slot)),
-                          answers_.read(outputs[1], static_cast<std::int64_t>(slot)));
+      records_[filled[slot]].boxes =
+          worker.answers->add(answers_.read(outputs[0], static_cast<std::int64_t>(slot)),
+                              answers_.read(outputs[1], static_cast<std::int64_t>(slot)));
     }
   }
 
@@ -325,18 +334,6 @@ void require_known_labels(const Samples& samples, std::int64_t classes) {
   }
 }
 
-// The shape of `batch` samples.
-Shape batch_shape(const Shape& sample, std::int64_t batch) {
-  if (sample.rank() == 0 || sample[0] != 1) {
-    throw Error(ErrorCode::kUnsupported,
-                to_text("a sample has an input of shape ", sample.to_string(),
-                        ", expected 1 in front to run ", batch, " at once; use batch 1"));
-  }
-  std::vector<std::int64_t> dims = sample.dims();
-  dims.front() = batch;
-  return Shape(std::move(dims));
-}
-
 }  // namespace
 
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& samples,
@@ -387,6 +384,7 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& s
   if (classes > 0 && !ignore_labels) result.class_names = samples.class_names();
   if (ignore_labels) {
     result.labelled = 0;
+    result.top1_change_interval.reset();
     for (SampleResult& sample : result.samples) sample.label = -1;
     for (ModelScore* score : {&result.fp32, result.int8 ? &*result.int8 : nullptr}) {
       if (score != nullptr) score->top1 = score->top5 = 0;

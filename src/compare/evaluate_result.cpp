@@ -1,8 +1,10 @@
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/text.h"
+#include "compare/intervals.h"
 #include "qtool/compare/evaluate.h"
 
 namespace qtool {
@@ -32,6 +34,14 @@ std::vector<std::string> EvalResult::doubts() const {
         classes, " classes gives: the preprocessing or the ", "labels are probably wrong"));
   }
   return sentences;
+}
+
+std::optional<Interval> EvalResult::agreement_interval() const {
+  return classes > 0 && int8 ? wilson_interval(agreement, images) : std::nullopt;
+}
+
+std::optional<Interval> EvalResult::top1_interval(const ModelScore& score) const {
+  return wilson_interval(score.top1, labelled);
 }
 
 bool EvalResult::finds_nothing() const {

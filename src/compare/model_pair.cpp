@@ -80,6 +80,17 @@ std::int64_t batch_of(std::span<const Shape> inputs) {
   return std::max<std::int64_t>(inputs.front()[0], 1);
 }
 
+Shape batch_shape(const Shape& sample, std::int64_t batch) {
+  if (sample.rank() == 0 || sample[0] != 1) {
+    throw Error(ErrorCode::kUnsupported,
+                to_text("a sample has an input of shape ", sample.to_string(),
+                        ", expected 1 in front to run ", batch, " at once; use batch 1"));
+  }
+  std::vector<std::int64_t> dims = sample.dims();
+  dims.front() = batch;
+  return Shape(std::move(dims));
+}
+
 std::vector<Shape> shapes_of(std::span<const Tensor> sample) {
   std::vector<Shape> shapes;
   for (const Tensor& tensor : sample) shapes.push_back(tensor.shape());

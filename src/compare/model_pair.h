@@ -36,6 +36,10 @@ InputShapes input_shapes(const Plan& plan);
 /// The number of samples in a run with these inputs: the first extent of the first input, or 1.
 std::int64_t batch_of(std::span<const Shape> inputs);
 
+/// The shape of `batch` samples of shape `sample`. Throws Error(kUnsupported) unless the first
+/// extent is 1.
+Shape batch_shape(const Shape& sample, std::int64_t batch);
+
 /// The shapes of a sample's tensors.
 std::vector<Shape> shapes_of(std::span<const Tensor> sample);
 

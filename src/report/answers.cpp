@@ -6,6 +6,7 @@
 #include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "report/int8_lines.h"
 
 namespace qtool {
 namespace {
@@ -26,12 +27,13 @@ std::string box_agreement_text(const BoxAgreement& agreement, std::size_t width)
                    {"INT8", Kind::kNumber, 4},
                    {"kept", Kind::kNumber, 3},
                    {"", Kind::kNumber, 7},
+                   {"of others", Kind::kNumber, 2},
                    {"added", Kind::kNumber, 2},
                    {"mAP", Kind::kNumber, 6}});
   for (const BoxMatch& match : agreement.matches) {
     table.add({to_text("  ", match.score), to_fixed(match.iou, 1), to_text(match.fp32),
                to_text(match.int8), to_text(match.kept), percent_of(match.kept, match.fp32, 1),
-               to_text(match.added()),
+               percent_interval(match.kept_interval), to_text(match.added()),
                match.mean_average_precision ? to_fixed(*match.mean_average_precision, 3) : "-"});
   }
   return to_text("boxes by detector '", printable(agreement.detector), "', NMS at IoU ",

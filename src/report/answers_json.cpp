@@ -20,6 +20,8 @@ Json json_of_box_agreement(const BoxAgreement& agreement) {
                        {"added", match.added()}});
     const auto& precision = match.mean_average_precision;
     matches.back()["mean_average_precision"] = precision ? Json(*precision) : Json();
+    matches.back()["kept_interval"] = interval_json(match.kept_interval);
+    matches.back()["added_interval"] = interval_json(match.added_interval);
   }
   return {{"detector", agreement.detector},
           {"nms_iou", agreement.nms_iou},
@@ -57,6 +59,11 @@ Json share_json(std::int64_t part, std::int64_t total) {
   return static_cast<double>(part) / static_cast<double>(total);
 }
 
+Json interval_json(const std::optional<Interval>& interval) {
+  if (!interval) return {};
+  return Json::array({interval->low, interval->high});
+}
+
 Json json_of_outputs(const std::vector<OutputError>& outputs) {
   Json list = Json::array();
   for (const OutputError& output : outputs) {
@@ -66,6 +73,8 @@ Json json_of_outputs(const std::vector<OutputError>& outputs) {
                     {"lowest_sqnr_db", output.lowest_sqnr_db},
                     {"cosine", output.cosine},
                     {"max_abs_error", output.max_abs_error}});
+    list.back()["sqnr_db_interval"] = interval_json(output.sqnr_interval);
+    list.back()["pooled_sqnr_db_interval"] = interval_json(output.pooled_interval);
     if (output.psnr_db) list.back()["psnr_db"] = *output.psnr_db;
     const std::string worst = output.lowest_sqnr_image.string();
     if (!worst.empty()) list.back()["lowest_sqnr_image"] = worst;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@ namespace qtool {
 
 /// `part` of `total` as a number from 0 to 1; null if `total` is 0.
 nlohmann::ordered_json share_json(std::int64_t part, std::int64_t total);
+
+/// [low, high]; null without an interval.
+nlohmann::ordered_json interval_json(const std::optional<Interval>& interval);
 
 /// Adds `boxes`, `mask`, `decisions` and `texts` to `json`, each only if it was asked for.
 void add_agreement(const AnswerAgreement& agreement, nlohmann::ordered_json& json);

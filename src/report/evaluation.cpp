@@ -1,5 +1,6 @@
 #include "report/evaluation.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -28,6 +29,11 @@ std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total)
   if (total == 0) return "-";
   const double points = 100.0 * static_cast<double>(int8 - fp32) / static_cast<double>(total);
   return to_text(points > 0.0 ? "+" : "", to_fixed(points, 2));
+}
+
+bool has_intervals(const EvalResult& result) {
+  const auto has = [](const OutputError& output) { return output.sqnr_interval.has_value(); };
+  return result.agreement_interval() || std::ranges::any_of(result.outputs, has);
 }
 
 std::string bad_image_lines(const std::vector<BadImage>& bad) {
@@ -75,15 +81,24 @@ std::string text_of(const EvalResult& result, std::size_t width) {
     text += to_text(result.images - result.labelled, " images have no known class\n");
   }
   if (has_int8 && result.classes > 0) {
-    text += to_text("agreement: ", percent_of(result.agreement, result.images),
-                    " (same top-1 class for ", result.agreement, " of ", result.images, " ",
-                    result.noun, "s)\n");
+    text += to_text("agreement: ", percent_of(result.agreement, result.images), ", ",
+                    percent_interval(result.agreement_interval()), " (same top-1 class for ",
+                    result.agreement, " of ", result.images, " ", result.noun, "s)\n");
+  }
+  if (result.top1_change_interval) {
+    text += to_text("top-1 change: ", difference(int8.top1, result.fp32.top1, result.labelled),
+                    " points, ", to_signed_fixed(100.0 * result.top1_change_interval->low, 1),
+                    " to ", to_signed_fixed(100.0 * result.top1_change_interval->high, 1), " (",
+                    result.labelled, " ", result.noun, "s)\n");
   }
   text += text_of_classes(result, width);
   text += requantization_line(result.requantization);
   text += text_of(result.answers, width);
-  return to_text(text, output_lines(result.outputs, result.images, result.noun),
-                 bad_image_lines(result.bad));
+  text += output_lines(result.outputs, result.images, result.noun);
+  if (has_intervals(result)) {
+    text += to_text("intervals: 95 % confidence, for other ", result.noun, "s of the same kind\n");
+  }
+  return text + bad_image_lines(result.bad);
 }
 
 std::string json_of(const EvalResult& result, const std::optional<SourcedPreprocess>& preprocess) {
@@ -91,6 +106,7 @@ std::string json_of(const EvalResult& result, const std::optional<SourcedPreproc
     Json unanswered{{"images", model.unanswered.images}};
     if (model.unanswered.images > 0) unanswered["first"] = model.unanswered.first.string();
     return Json{{"top1", share_json(model.top1, result.labelled)},
+                {"top1_interval", interval_json(result.top1_interval(model))},
                 {"top5", share_json(model.top5, result.labelled)},
                 {"unanswered", std::move(unanswered)},
                 {"images_per_second", result.images_per_second(model)}};
@@ -103,6 +119,9 @@ std::string json_of(const EvalResult& result, const std::optional<SourcedPreproc
   if (result.int8) {
     json["int8"] = score(*result.int8);
     json["agreement"] = result.classes > 0 ? share_json(result.agreement, result.images) : Json();
+    json["agreement_interval"] = interval_json(result.agreement_interval());
+    json["top1_change"] = share_json(result.int8->top1 - result.fp32.top1, result.labelled);
+    json["top1_change_interval"] = interval_json(result.top1_change_interval);
     json["outputs"] = json_of_outputs(result.outputs);
     add_agreement(result.answers, json);
   }

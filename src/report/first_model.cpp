@@ -29,7 +29,8 @@ std::string lines_of(const std::vector<CommandWords>& commands) {
 std::string_view sentence_of(NextStep step) {
   switch (step) {
     case NextStep::kFindObjects:
-      return "Correct --boxes or how images are prepared (see qtool help presets), and begin again. "
+      return "Correct --boxes or how images are prepared (see qtool help presets), and begin "
+             "again. "
              "What FP32 finds in one image:";
     case NextStep::kNamePreprocessing:
       return "Say how the network's images are prepared, and begin again:";
@@ -44,6 +45,8 @@ std::string_view sentence_of(NextStep step) {
     case NextStep::kKeepNodes:
       return "Search the nodes that must stay in FP32 (it says so where that is not enough), and "
              "quantize without them:";
+    case NextStep::kCompareMore:
+      return "These are too few to tell whether it is good enough";
     case NextStep::kInspect:
       return "See which nodes stay in FP32, and why:";
     case NextStep::kUse:
@@ -74,7 +77,13 @@ std::string text_of(const FirstModel& made, const Advice& advice,
                   "\n\n", text_of(compared, width), "\nfiles:");
   for (const std::string& file : made.files) text += to_text(" ", printable(file));
   text += to_text("\nthe same in steps:\n", lines_of(made.commands));
-  return to_text(text, "next: ", advice.why, ". ", sentence_of(advice.step), "\n", lines_of(next));
+  text += to_text("next: ", advice.why, ". ", sentence_of(advice.step));
+  if (advice.step == NextStep::kCompareMore) {
+    const std::string count =
+        advice.samples > 0 ? to_text("about ", advice.samples, " ") : std::string("very many ");
+    text += to_text(": compare on ", count, compared.noun, "s of the same kind:");
+  }
+  return to_text(text, "\n", lines_of(next));
 }
 
 std::string json_of(const FirstModel& made, const Advice& advice,
@@ -85,6 +94,7 @@ std::string json_of(const FirstModel& made, const Advice& advice,
             {"files", made.files},
             {"commands", made.commands},
             {"next", {{"step", name_of(advice.step)}, {"why", advice.why}, {"commands", next}}}};
+  if (advice.samples > 0) json["next"]["samples"] = advice.samples;
   json["quantize"] = Json::parse(json_of(made.quantized));
   json["eval"] = Json::parse(json_of(made.compared, made.preprocess));
   return json_text(json);

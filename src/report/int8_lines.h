@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -27,7 +28,21 @@ inline std::string requantization_line(Requantization path) {
   return to_text("requantization: ", name_of(path), ", integers only\n");
 }
 
-/// One line for each output of the two models; `noun`: the word for a sample.
+/// `76.4 to 99.1 %`, for an interval of shares; empty without one.
+inline std::string percent_interval(const std::optional<Interval>& interval) {
+  if (!interval) return {};
+  return to_text(to_fixed(100.0 * interval->low, 1), " to ", to_fixed(100.0 * interval->high, 1),
+                 " %");
+}
+
+/// `22.71 to 23.64`, for an interval of decibels; empty without one.
+inline std::string decibel_interval(const std::optional<Interval>& interval) {
+  if (!interval) return {};
+  return to_text(to_fixed(interval->low, 2), " to ", to_fixed(interval->high, 2));
+}
+
+/// One line for each output of the two models, with the intervals of its SQNR; `noun`: the word for
+/// a sample.
 inline std::string output_lines(const std::vector<OutputError>& outputs, std::int64_t images,
                                 std::string_view noun) {
   std::string text;
@@ -40,8 +55,11 @@ inline std::string output_lines(const std::vector<OutputError>& outputs, std::in
     text +=
         to_text("output '", printable(output.name), "': SQNR ", to_fixed(output.sqnr_db, 2), " dB");
     if (images > 1) {
-      text += to_text(" (mean of the ", noun, "s; pooled ", to_fixed(output.pooled_sqnr_db, 2),
-                      ", lowest ", to_fixed(output.lowest_sqnr_db, 2), " in '",
+      const std::string mean = decibel_interval(output.sqnr_interval);
+      const std::string pooled = decibel_interval(output.pooled_interval);
+      text += to_text(" (mean of the ", noun, "s", mean.empty() ? "" : ", ", mean, "; pooled ",
+                      to_fixed(output.pooled_sqnr_db, 2), pooled.empty() ? "" : ", ", pooled,
+                      "; lowest ", to_fixed(output.lowest_sqnr_db, 2), " in '",
                       printable(output.lowest_sqnr_image.string()), "')");
     }
     if (output.psnr_db) text += to_text(", PSNR ", to_fixed(*output.psnr_db, 2), " dB");

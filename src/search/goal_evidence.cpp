@@ -3,37 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numbers>
+
+#include "compare/intervals.h"
 
 namespace qtool {
 namespace {
 
 constexpr double kRounding = 1e-9;  // in floating point, 100 * 0.58 is less than 58
 
-/// z with P(Z <= z) = confidence, for the standard normal distribution.
-double normal_quantile(double confidence) {
-  double low = 0.0;
-  double high = 40.0;
-  for (int halving = 0; halving < 100; ++halving) {
-    const double z = 0.5 * (low + high);
-    const double probability = 0.5 * std::erfc(-z / std::numbers::sqrt2);
-    (probability < confidence ? low : high) = z;
-  }
-  return high;
-}
-
-double upper_end(double mistakes, double all, double z) {
-  if (all <= 0.0) return 1.0;
-  const double share = mistakes / all;
-  if (share >= 1.0) return share;
-  const double half = z * std::sqrt(share * (1.0 - share) / all + z * z / (4.0 * all * all));
-  return std::min(1.0, (share + z * z / (2.0 * all) + half) / (1.0 + z * z / all));
-}
-
 }  // namespace
 
 double wilson_upper(double mistakes, double all, double confidence) {
-  return upper_end(mistakes, all, normal_quantile(confidence));
+  return wilson_upper_end(mistakes, all, normal_quantile(confidence));
 }
 
 double allowed_mistakes(double all, double most_share, double confidence) {
@@ -44,7 +25,7 @@ double allowed_mistakes(double all, double most_share, double confidence) {
   double fails = std::floor(most_share * all + kRounding) + 1.0;
   while (fails - fits > 1.0) {
     const double mistakes = std::floor(0.5 * (fits + fails));
-    (upper_end(mistakes, all, z) <= most_share + kRounding ? fits : fails) = mistakes;
+    (wilson_upper_end(mistakes, all, z) <= most_share + kRounding ? fits : fails) = mistakes;
   }
   return fits;
 }

@@ -16,6 +16,14 @@ namespace qtool {
 inline constexpr std::int64_t kMaxDetectorOutputs = 64;
 inline constexpr std::int64_t kMaxDetectorChannels = std::int64_t{1} << 20;
 
+/// The interval that holds a figure with 95 % confidence, for other samples of the same kind. It
+/// says nothing about samples of another kind.
+struct Interval {
+  double low = 0.0;
+  double high = 0.0;
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
 /// An object that a detector found.
 struct Box {
   float left = 0.0F;  ///< all four: pixels of the network's input
@@ -138,6 +146,11 @@ struct BoxMatch {
   /// precision made monotonic. INT8 boxes below `score` are included too, down to kRankedScore.
   /// nullopt where FP32 finds no box.
   std::optional<double> mean_average_precision{};
+  /// Of kept / fp32 and of added() / fp32, for two images or more in which FP32 finds a box. The
+  /// wider of two intervals: the bootstrap over images, because the boxes of an image are not
+  /// independent, and Wilson's over boxes, because without a mistake the bootstrap has no width.
+  std::optional<Interval> kept_interval{};
+  std::optional<Interval> added_interval{};
 
   [[nodiscard]] std::int64_t added() const { return int8 - kept; }
 };
@@ -250,6 +263,8 @@ struct OutputError {
   /// The element type of the output. Integers are more often positions or classes than amounts, and
   /// an SQNR says little about positions and classes.
   DType dtype = DType::kFloat32;
+  std::optional<Interval> sqnr_interval{};  ///< of sqnr_db: bootstrap over images; evaluate() only
+  std::optional<Interval> pooled_interval{};  ///< of pooled_sqnr_db, likewise
 };
 
 }  // namespace qtool

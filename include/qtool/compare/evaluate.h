@@ -93,7 +93,9 @@ struct EvalResult {
   bool labels_ignored = false;  ///< kUnused, or not one folder for each class
   ModelScore fp32;
   std::optional<ModelScore> int8;
-  bool near_chance = false;           ///< FP32 top-1 looks like guessing, see is_near_chance()
+  bool near_chance = false;  ///< FP32 top-1 looks like guessing, see is_near_chance()
+  /// Of (INT8's top-1 - FP32's) / labelled, by paired_interval(); set with labels and INT8.
+  std::optional<Interval> top1_change_interval{};
   std::int64_t agreement = 0;         ///< images that both models answer with the same top-1 class
   std::vector<OutputError> outputs;   ///< INT8 against FP32
   AnswerAgreement answers;            ///< INT8 against FP32, over all images
@@ -103,6 +105,10 @@ struct EvalResult {
 
   /// Images per second through one model, preprocessing not counted.
   [[nodiscard]] double images_per_second(const ModelScore& score) const;
+  /// Wilson's interval of agreement / images; nullopt without classes.
+  [[nodiscard]] std::optional<Interval> agreement_interval() const;
+  /// Wilson's interval of score.top1 / labelled; nullopt without labels.
+  [[nodiscard]] std::optional<Interval> top1_interval(const ModelScore& score) const;
   /// Whether boxes were asked for, and FP32 finds none in any image. Then nothing was compared.
   [[nodiscard]] bool finds_nothing() const;
   /// One sentence per reason to doubt the result: a model that does not answer some images, FP32
@@ -134,8 +140,9 @@ std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample
 /// Error(kCancelled) when `progress` stops the run, and the errors of the executor and of
 /// Samples::load(). With a batch of 1, tensors may differ in shape from sample to sample; images
 /// may not.
+/// Intervals are left out where samples have states, because such samples are not independent.
 /// Cost: one run of both networks per sample. Memory: one sample and two arenas per worker, and
-/// about 200 bytes for each sample of the list.
+/// about 250 bytes for each sample of the list, with boxes about 400.
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& samples,
                     const EvalOptions& options);
 

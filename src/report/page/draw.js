@@ -28,15 +28,8 @@ const draw = (() => {
     for (; bytes >= 1000 && unit < 3; ++unit) bytes /= 1000;
     return `${unit === 0 ? bytes : bytes.toPrecision(3)} ${units[unit]}`;
   }
-  // Wilson's interval: contains the true share with 95 % confidence if `share` of `count` samples
-  // was observed.
-  function interval(share, count) {
-    const z = 1.96;
-    const centre = (share + z * z / (2 * count)) / (1 + z * z / count);
-    const half = z * Math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) /
-      (1 + z * z / count);
-    return `${percent(Math.max(0, centre - half))} to ${percent(Math.min(1, centre + half))}`;
-  }
+  // The interval of a share, which the report has computed.
+  const interval = (pair) => pair ? `95 % confidence: ${percent(pair[0])} to ${percent(pair[1])}` : '';
 
   // ---- Charts. Coordinates run from 0 at the left to 1000 at the right; 0 is at the top.
   const chart = (label, height, ...parts) => make('svg', {viewBox: `0 0 1000 ${height}`,

@@ -26,17 +26,17 @@
       `of the outputs, on ${images}`);
     if (agreement !== null && agreement !== undefined) {
       card('Same class as FP32', percent(agreement),
-        `95 % confidence: ${interval(agreement, evaluation.images)}`);
+        interval(evaluation.agreement_interval));
     }
     if (evaluation.int8 && evaluation.int8.top1 !== null) {
       card('Top-1 accuracy of INT8', percent(evaluation.int8.top1),
         `FP32: ${percent(evaluation.fp32.top1)}, ${many(evaluation.labelled, page.noun)} of known class`,
-        `95 % confidence: ${interval(evaluation.int8.top1, evaluation.labelled)}`);
+        interval(evaluation.int8.top1_interval));
     }
-    for (const {score, iou, fp32, kept, kept_share} of evaluation.boxes ? evaluation.boxes.matches : []) {
+    for (const {score, iou, fp32, kept, kept_share, kept_interval} of evaluation.boxes ? evaluation.boxes.matches : []) {
       if (score !== evaluation.boxes.matches[0].score) continue;
       card(`FP32's boxes kept, IoU ${iou}`, percent(kept_share), `${kept} of ${fp32} with a score of ${score} or more`,
-        fp32 > 0 ? `95 % confidence: ${interval(kept / fp32, fp32)}` : '');
+        interval(kept_interval));
     }
     if (evaluation.mask) {
       card("Pixels with FP32's class", percent(evaluation.mask.agreement), `mean IoU ${percent(evaluation.mask.mean_iou)}`);

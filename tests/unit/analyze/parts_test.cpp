@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analyze/accumulated_error.h"
-#include "compare/jackknife.h"
+#include "compare/intervals.h"
 #include "compare/quantized_parts.h"
 #include "compare/tensor_rounding.h"
 #include "qtool/analyze/analyze.h"

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::int64_t kSide = 416;
-constexpr std::int64_t kRows = 52 * 52 + 26 * 26 + 13 * 13;  // cells of strides 8, 16 and 32
+constexpr std::int64_t kCellRows = 52 * 52 + 26 * 26 + 13 * 13;  // cells of strides 8, 16 and 32
 constexpr std::int64_t kClasses = 3;
 
 // One output of a network that saw one image.
@@ -55,8 +55,8 @@ class RandomNetwork {
  public:
   // Numbers before the cells are added: YOLOX.
   Output yolox() {
-    Output output({1, kRows, 5 + kClasses});
-    for (std::int64_t row = 0; row < kRows; ++row) {
+    Output output({1, kCellRows, 5 + kClasses});
+    for (std::int64_t row = 0; row < kCellRows; ++row) {
       for (std::int64_t c = 0; c < 4; ++c) output.at(row, c, false) = 0.3F * normal_(random_);
       fill_scores(output, row, false);
     }
@@ -65,8 +65,8 @@ class RandomNetwork {
   // Pixels: YOLOv5 with `first` false and an objectness, YOLOv8 with `first` true.
   Output decoded(bool first) {
     const std::int64_t channels = (first ? 4 : 5) + kClasses;
-    Output output(first ? Shape{1, channels, kRows} : Shape{1, kRows, channels});
-    for (std::int64_t row = 0; row < kRows; ++row) {
+    Output output(first ? Shape{1, channels, kCellRows} : Shape{1, kCellRows, channels});
+    for (std::int64_t row = 0; row < kCellRows; ++row) {
       const auto x = static_cast<float>(row % 52 * 8 + 4);
       const auto y = static_cast<float>(row / 52 % 52 * 8 + 4);
       const std::vector<float> box{x + normal_(random_), y + normal_(random_), 20.0F, 30.0F};
@@ -130,7 +130,7 @@ TEST(DetectorFit, LogitsAreNoScores) {
 
 TEST(DetectorFit, DecodedBoxesAreNotDecodedAgain) {
   Output output = RandomNetwork().decoded(false);
-  for (std::int64_t row = 0; row < kRows; ++row) output.at(row, 2, false) = 200.0F;
+  for (std::int64_t row = 0; row < kCellRows; ++row) output.at(row, 2, false) = 200.0F;
   EXPECT_THAT(output.misfit(find_detector("yolox")), HasSubstr("of the rows with corners beyond"));
 }
 

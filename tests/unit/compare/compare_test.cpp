@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "compare/intervals.h"
 #include "compare/metrics.h"
 #include "qtool/answers/answer.h"
 #include "qtool/base/error.h"
@@ -151,6 +152,30 @@ TEST_F(Colours, PoolTheNoiseAndNameTheWorstImage) {
   EXPECT_NEAR(result.outputs[0].pooled_sqnr_db, 10.0 * std::log10(sums.signal / sums.noise), 1e-9);
   EXPECT_EQ(result.outputs[0].lowest_sqnr_image, folder_ / "red/0.ppm");
   EXPECT_THAT(result.doubts(), testing::IsEmpty());
+}
+
+// See intervals_test.cpp for the intervals themselves.
+TEST_F(Colours, HaveIntervalsOfTheirOwnFigures) {
+  const Executor network(colour_network());
+  const Executor blind_to_red(colour_network("scores", 0.0F));
+  const EvalResult result = evaluate(network, &blind_to_red, images(), {});
+  EXPECT_EQ(result.agreement_interval(), wilson_interval(2, 5));
+  EXPECT_EQ(result.top1_interval(result.fp32), wilson_interval(4, 5));
+  EXPECT_EQ(result.top1_interval(*result.int8), wilson_interval(3, 5));
+  // Two reds are lost, one image is won.
+  ASSERT_TRUE(result.top1_change_interval.has_value());
+  EXPECT_LT(result.top1_change_interval->low, -0.2);
+  EXPECT_GT(result.top1_change_interval->high, -0.2);
+  const OutputError& output = result.outputs.at(0);
+  ASSERT_TRUE(output.sqnr_interval && output.pooled_interval);
+  EXPECT_LT(output.sqnr_interval->low, output.sqnr_db);
+  EXPECT_GT(output.sqnr_interval->high, output.sqnr_db);
+  EXPECT_GE(output.sqnr_interval->low, output.lowest_sqnr_db);
+  EXPECT_LT(output.pooled_interval->low, output.pooled_sqnr_db);
+  EXPECT_GT(output.pooled_interval->high, output.pooled_sqnr_db);
+  const EvalResult alone = evaluate(network, nullptr, images(), {});
+  EXPECT_FALSE(alone.agreement_interval());
+  EXPECT_FALSE(alone.top1_change_interval);
 }
 
 TEST_F(Colours, WithoutAnAnswerCountForNothing) {

@@ -183,6 +183,11 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
       quantize.insert(quantize.end(), {"--overrides", files.overrides});
       return {search.words(), std::move(quantize)};
     }
+    case NextStep::kCompareMore: {
+      Halves all = halves;
+      all.compares.limit = 0;
+      return {eval_line(options, command, all, files).words()};
+    }
     case NextStep::kInspect: {
       ShownCommand inspect("inspect", options.model);
       inspect.take(command, {"--target"});

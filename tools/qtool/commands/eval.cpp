@@ -10,6 +10,7 @@
 #include "files.h"
 #include "model.h"
 #include "options/images.h"
+#include "options/limits.h"
 #include "options/outputs.h"
 #include "options/requantize.h"
 #include "options/run.h"
@@ -31,6 +32,7 @@ struct EvalCommand {
   SampleOptions images;
   PreprocessOptions preprocess;
   OutputOptions outputs;
+  LimitOptions limits;
   RequantizeOption requantize;
   RunOptions run;
 };
@@ -67,6 +69,7 @@ void run_eval(EvalCommand& options, const Command& command) {
   options.run.json ? print_result(json_of(result, preprocess))
                    : print_text(text_of(result, result_columns()));
   require_useful(result);
+  options.limits.require(result);
 }
 
 }  // namespace
@@ -78,6 +81,7 @@ void add_eval(Program& program, Session& session) {
       {"qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt",
        "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --boxes yolox",
        "qtool eval model.onnx --int8 model.int8.onnx --inputs tensors",
+       "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --min-agreement 95",
        "qtool eval vad.onnx --int8 vad.int8.onnx --inputs speech.wav --hop 512 --state "
        "state=stateN "
        "--decision 0.5"});
@@ -109,6 +113,7 @@ void add_eval(Program& program, Session& session) {
   for (const char* option : {"--boxes", "--mask", "--decision", "--text", "--psnr"}) {
     command.goes_with(option, {{"--int8", {}}});
   }
+  options->limits.add_to(command);
   options->requantize.add_to(command);
   options->run.add_to(command);
   command.show_first({"model", "--int8", "--images", "--inputs", "--labels", "--limit",
