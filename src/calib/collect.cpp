@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/choices.h"
-#include "base/hash.h"
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "base/text.h"
@@ -22,6 +21,7 @@
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/samples/overlap.h"
 #include "samples/network_inputs.h"
 
 namespace qtool {
@@ -120,6 +120,7 @@ struct CollectWorker {
   std::optional<StateFeedback> states;  // of the plan
   Outputs outputs = Outputs::kVectors;  // kMaps if any image gave a feature map
   std::int64_t images = 0;
+  std::vector<std::uint64_t> image_ids;  // of these images, as far as they could be read again
   Clock::duration observing{};
   std::int64_t values = 0;  // observed
 };
@@ -243,8 +244,10 @@ class Collector {
       if (kind_of(worker.plan->outputs()) == Outputs::kMaps) worker.outputs = Outputs::kMaps;
     }
     const FlushDenormals flush;
+    // A hash of the values of the sample, so that counting does not depend on the order of samples.
+    const std::uint64_t values = content_id(*sample);
     Counting counting = counting_;
-    counting.random_start = random_start_of(*sample);
+    counting.random_start = static_cast<std::uint32_t>(values);
     const auto outputs =
         worker.plan->run(worker.states->inputs(item, *sample), worker.workspace,
                          [&](std::size_t index, const TensorView& tensor) {
@@ -258,16 +261,11 @@ class Collector {
                            }
                          });
     worker.states->keep(outputs);
-    if (pass == Pass::kStatistics) ++worker.images;
-  }
-
-  // A hash of the values of the sample, so that it does not depend on the order of the samples.
-  static std::uint32_t random_start_of(std::span<const Tensor> sample) {
-    std::uint64_t all = 0;
-    for (const Tensor& tensor : sample) {
-      all = hash_bytes({tensor.data(), static_cast<std::size_t>(tensor.bytes())}, all);
-    }
-    return static_cast<std::uint32_t>(all);
+    if (pass != Pass::kStatistics) return;
+    ++worker.images;
+    const std::optional<std::uint64_t> id =
+        samples_.are_images() ? content_id(samples_, item) : values;
+    if (id) worker.image_ids.push_back(*id);
   }
 
   void observe(const TensorView& tensor, std::size_t index, std::int64_t item, Counting counting,
@@ -303,9 +301,17 @@ class Collector {
     collection.tensors = tensors_;
     for (const CollectWorker& worker : workers) {
       collection.image_count += worker.images;
+      collection.image_ids.insert(collection.image_ids.end(), worker.image_ids.begin(),
+                                  worker.image_ids.end());
       if (worker.outputs == Outputs::kMaps) collection.outputs = Outputs::kMaps;
       collection.observe_seconds += std::chrono::duration<double>(worker.observing).count();
       collection.observed_values += worker.values;
+    }
+    std::sort(collection.image_ids.begin(), collection.image_ids.end());
+    // A part of the images would make an overlap with others look smaller than it is.
+    if (std::ssize(collection.image_ids) != collection.image_count ||
+        collection.image_count > kMaxImageIds) {
+      collection.image_ids.clear();
     }
     parallel_items(static_cast<std::int64_t>(tensors_.size()), resolve_threads(options_.threads),
                    [&](std::int64_t item, int) {

@@ -68,6 +68,7 @@ CalibrationTable decide(const Collection& collection, std::string_view method,
   CalibrationTable table;
   table.model_fingerprint = collection.model_fingerprint;
   table.image_list_hash = collection.image_list_hash;
+  table.image_ids = collection.image_ids;
   table.image_count = collection.image_count;
   table.exact_bins = collection.exact_bins;
   table.preprocess = collection.preprocess;

@@ -26,6 +26,7 @@ struct Collection {
   std::string model_path;
   std::uint64_t table_hash = 0;  ///< hash_bytes() of the table saved with it; 0: none
   std::uint64_t image_list_hash = 0;
+  std::vector<std::uint64_t> image_ids;   ///< as CalibrationTable::image_ids
   std::int64_t image_count = 0;           ///< images that were observed
   std::int64_t exact_bins = 0;            ///< bins of |x| in a second pass; 0: no second pass
   Outputs outputs = Outputs::kVectors;    ///< kMaps if any image gave a feature map

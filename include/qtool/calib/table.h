@@ -91,6 +91,9 @@ struct Rewrites {
 struct CalibrationTable {
   std::uint64_t model_fingerprint = 0;
   std::uint64_t image_list_hash = 0;
+  /// content_id() of each observed sample, sorted; none if they are not known, or more than
+  /// kMaxImageIds. They tell whether other samples are copies of these.
+  std::vector<std::uint64_t> image_ids;
   std::int64_t image_count = 0;          ///< images that were observed
   std::int64_t exact_bins = 0;           ///< bins of |x| in a second pass; 0: no second pass
   std::optional<Preprocess> preprocess;  ///< none: calibrated on tensors, not on images

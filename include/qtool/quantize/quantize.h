@@ -210,7 +210,8 @@ inline constexpr std::string_view kScaledChannelsKey = "qtool.scaled_channels";
 /// table_hash() of the calibration table that the model was made with.
 inline constexpr std::string_view kTableHashKey = "qtool.table_hash";
 
-/// The hash of the text that write_table() writes, 16 hexadecimal digits.
+/// The hash of the text that write_table() writes, 16 hexadecimal digits. The ids of images are
+/// left out: a model does not depend on them.
 std::string table_hash(const CalibrationTable& table);
 
 /// Options of every mode.

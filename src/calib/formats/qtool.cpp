@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "calib/formats/image_ids.h"
 #include "calib/formats/rewrites.h"
 #include "calib/formats/types.h"
 #include "image/preprocess_json.h"
@@ -299,6 +300,7 @@ std::string write_table(const CalibrationTable& table) try {
   out += line("model", {{"fingerprint", to_hex(table.model_fingerprint)}});
   out +=
       line("images", {{"count", table.image_count}, {"list_hash", to_hex(table.image_list_hash)}});
+  if (!table.image_ids.empty()) out += line("image_ids", image_ids_to_json(table.image_ids));
   if (table.exact_bins > 0) out += line("exact_bins", table.exact_bins);
   if (table.preprocess) out += line("preprocess", preprocess_to_json(*table.preprocess));
   out += line("method", {{"name", table.method},
@@ -326,8 +328,9 @@ CalibrationTable read_table(std::string_view text) {
   if (format.as_string() != kTableFormat) format.fail(to_text("'", kTableFormat, "'"));
   // The version is checked first: fields of another version could be misread.
   static_cast<void>(root.at("schema").as_int(kTableSchema, kTableSchema));
-  root.require_object({"format", "schema", "model", "images", "exact_bins", "preprocess", "method",
-                       "types", "rewrites", "activations", "weights", "aliases"});
+  root.require_object({"format", "schema", "model", "images", "image_ids", "exact_bins",
+                       "preprocess", "method", "types", "rewrites", "activations", "weights",
+                       "aliases"});
   CalibrationTable table;
   const JsonField model = root.at("model");
   model.require_object({"fingerprint"});
@@ -336,6 +339,9 @@ CalibrationTable read_table(std::string_view text) {
   images.require_object({"count", "list_hash"});
   table.image_count = images.at("count").as_int(0, kMaxTableCount);
   table.image_list_hash = images.at("list_hash").as_hex();
+  if (const auto ids = root.find("image_ids")) {
+    table.image_ids = image_ids_of(*ids, table.image_count);
+  }
   if (const auto bins = root.find("exact_bins")) table.exact_bins = bins->as_int(1, kMaxTableCount);
   if (const auto field = root.find("preprocess")) table.preprocess = preprocess_of(*field);
   const JsonField method = root.at("method");

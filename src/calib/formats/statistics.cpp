@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "calib/formats/image_ids.h"
 #include "image/preprocess_json.h"
 #include "json/json.h"
 #include "qtool/calib/collect.h"
@@ -192,6 +193,9 @@ std::string write_collection(const Collection& collection) try {
   document["table"] = to_hex(collection.table_hash);
   document["images"] = {{"count", collection.image_count},
                         {"list_hash", to_hex(collection.image_list_hash)}};
+  if (!collection.image_ids.empty()) {
+    document["image_ids"] = image_ids_to_json(collection.image_ids);
+  }
   document["outputs"] = collection.outputs == Outputs::kMaps ? kMaps : kVectors;
   document["exact_bins"] = collection.exact_bins;
   if (collection.preprocess) {
@@ -229,14 +233,17 @@ Collection read_collection(std::string_view bytes) try {
     throw Error(kCode, to_text("statistics: found schema ", schema, ", expected ", kSchema,
                                "; calibrate again with --save-statistics"));
   }
-  root.require_object({"format", "schema", "model", "table", "images", "outputs", "exact_bins",
-                       "preprocess", "tensors"});
+  root.require_object({"format", "schema", "model", "table", "images", "image_ids", "outputs",
+                       "exact_bins", "preprocess", "tensors"});
   Collection collection;
   collection.model_fingerprint = root.at("model").at("fingerprint").as_hex();
   collection.model_path = root.at("model").at("path").as_string();
   collection.table_hash = root.at("table").as_hex();
   collection.image_count = root.at("images").at("count").as_int(0, kMaxStatisticsCount);
   collection.image_list_hash = root.at("images").at("list_hash").as_hex();
+  if (const auto ids = root.find("image_ids")) {
+    collection.image_ids = image_ids_of(*ids, collection.image_count);
+  }
   const JsonField outputs = root.at("outputs");
   if (outputs.as_string() == kMaps) {
     collection.outputs = Outputs::kMaps;

@@ -22,7 +22,9 @@ void require_same_model(const Graph& prepared, const CalibrationTable& table,
 }
 
 std::string table_hash(const CalibrationTable& table) {
-  return to_hex(hash_bytes(write_table(table)));
+  CalibrationTable of_model = table;
+  of_model.image_ids.clear();
+  return to_hex(hash_bytes(write_table(of_model)));
 }
 
 void add_provenance(const Graph& prepared, const QuantizeOptions& options,

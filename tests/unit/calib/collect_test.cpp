@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <random>
@@ -17,6 +18,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/pipeline/calibrate.h"
+#include "qtool/samples/overlap.h"
 #include "support/image_folder.h"
 #include "unit/quantize_net.h"
 
@@ -107,6 +109,15 @@ TEST_F(CollectTest, ObservesTheNamedTensorsInTheGraphsOrder) {
   }
   EXPECT_GE(collection.tensors[1].statistics.min(), 0.0F);
   EXPECT_GT(collection.tensors[1].statistics.zeros(), 0);
+}
+
+TEST_F(CollectTest, NamesTheContentsOfTheImagesThatItObserved) {
+  const Collection collection = collect_with(small_net());
+  std::vector<std::uint64_t> ids;
+  for (const std::optional<std::uint64_t>& id : content_ids(images())) ids.push_back(id.value());
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(ids.size(), 9U);
+  EXPECT_EQ(collection.image_ids, ids);
 }
 
 TEST_F(CollectTest, TellsMapsFromVectors) {

@@ -38,6 +38,7 @@ Collection sample_collection() {
   collection.table_hash = 0xFEDCBA9876543210ULL;
   collection.image_list_hash = 42;
   collection.image_count = 3;
+  collection.image_ids = {5, 6, 0xFEDCBA9876543210ULL};
   collection.outputs = Outputs::kMaps;
   collection.preprocess.emplace().mean = {123.675F, 116.28F, 103.53F};
   collection.tensors.push_back({"input", "", drawn_statistics(1, -0.5F)});
@@ -59,6 +60,7 @@ TEST(SavedStatistics, ReadBackAsTheyWere) {
   EXPECT_EQ(after.table_hash, before.table_hash);
   EXPECT_EQ(after.image_list_hash, before.image_list_hash);
   EXPECT_EQ(after.image_count, before.image_count);
+  EXPECT_EQ(after.image_ids, before.image_ids);
   EXPECT_EQ(after.outputs, before.outputs);
   EXPECT_EQ(after.preprocess, before.preprocess);
   EXPECT_EQ(after.tensors, before.tensors);

@@ -80,6 +80,32 @@ TEST(Table, ReadsBackWhatItWrote) {
   EXPECT_EQ(read_table(write_table(smallest)), smallest);
 }
 
+TEST(Table, NamesTheContentsOfItsImagesIfTheyAreKnown) {
+  CalibrationTable table = sample_table();
+  EXPECT_EQ(write_table(table).find("\"image_ids\""), std::string::npos);
+  table.image_count = 3;
+  table.image_ids = {1, 1, 0xfedcba9876543210U};
+  EXPECT_NE(write_table(table).find("\"image_ids\": [\"0000000000000001\""), std::string::npos);
+  EXPECT_EQ(read_table(write_table(table)), table);
+}
+
+TEST(Table, RefusesContentsThatAreNotThoseOfItsImages) {
+  const auto message = [](std::int64_t count, const nlohmann::json& ids) {
+    nlohmann::json document = nlohmann::json::parse(sample_with("/image_ids", ids));
+    document["images"]["count"] = count;
+    return table_message(document.dump());
+  };
+  const char* const low = "0000000000000001";
+  const char* const high = "00000000000000ff";
+  EXPECT_EQ(message(2, {low, high}), "no error");
+  EXPECT_NE(message(3, {low, high}).find("image_ids"), std::string::npos);
+  EXPECT_NE(message(0, nlohmann::json::array()).find("image_ids"), std::string::npos);
+  EXPECT_NE(message(2, {high, low}).find("sorted"), std::string::npos);
+  EXPECT_NE(message(2, {low, "ff"}).find("image_ids[1]"), std::string::npos);
+  EXPECT_NE(message(1, "0000000000000001").find("an array"), std::string::npos);
+  EXPECT_NE(message(100'001, nlohmann::json(100'001, low)).find("100000"), std::string::npos);
+}
+
 TEST(Table, KeepsTheTypesThatAUserChose) {
   CalibrationTable table = sample_table();
   EXPECT_EQ(write_table(table).find("\"types\""), std::string::npos);

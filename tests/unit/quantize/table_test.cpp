@@ -54,6 +54,17 @@ TEST(Quantize, FollowsTheTableAndSaysWhereItCameFrom) {
   EXPECT_THAT(graph.info.metadata.at("qtool.preprocess"), HasSubstr("mean"));
 }
 
+// So a table without the contents of its images makes the same model.
+TEST(Quantize, HashesATableWithoutTheContentsOfItsImages) {
+  CalibrationTable table = kl_table(two_convolution_net());
+  table.image_count = 1;
+  const std::string hash = table_hash(table);
+  table.image_ids = {1};
+  EXPECT_EQ(table_hash(table), hash);
+  table.image_count = 2;
+  EXPECT_NE(table_hash(table), hash);
+}
+
 TEST(Quantize, RefusesTheTableOfAnotherModel) {
   const Net net = two_convolution_net();
   CalibrationTable table = kl_table(net);

@@ -105,8 +105,9 @@ TEST(Samples, OfATensorCalibrateAsTheImageItWasMadeOf) {
   EXPECT_TRUE(of_images.preprocess);
   EXPECT_FALSE(of_tensors.preprocess);
   EXPECT_EQ(of_tensors.image_list_hash, hash_of(samples));
-  of_images.preprocess.reset();  // these two tell where the samples come from
+  of_images.preprocess.reset();  // these three tell where the samples come from
   of_images.image_list_hash = of_tensors.image_list_hash;
+  of_images.image_ids = of_tensors.image_ids;
   EXPECT_EQ(write_table(of_tensors), write_table(of_images));
   EXPECT_EQ(read_table(write_table(of_tensors)), of_tensors);
 }
