@@ -203,7 +203,12 @@ Advice advise(const FirstFigures& figures) {
     return {NextStep::kInspect,
             to_text(percent(figures.integer_share, 1), " of the multiplications are integers")};
   }
-  return {NextStep::kUse, "no figure is below its limit"};
+  std::string why = "no figure is below its limit";
+  if (const std::optional<Overlap>& overlap = compared.overlap; overlap && overlap->common > 0) {
+    why += to_text(", but ", overlap->common, " of the ", samples_text(overlap->samples, compared),
+                   " to compare on also set the ranges");
+  }
+  return {NextStep::kUse, std::move(why)};
 }
 
 std::string_view name_of(NextStep step) {

@@ -21,7 +21,7 @@
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/samples/overlap.h"
+#include "qtool/samples/samples.h"
 #include "samples/network_inputs.h"
 
 namespace qtool {

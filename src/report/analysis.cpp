@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "json/json_text.h"
 #include "report/preprocessing_json.h"
+#include "report/samples.h"
+#include "report/samples_json.h"
 #include "report/suggestions.h"
 #include "report/suggestions_json.h"
 
@@ -121,7 +123,7 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
   }
   std::string text;
   for (const std::string& fault : result.faults()) text += to_text(printable(fault), "\n\n");
-  text += to_text(sqnr_verdict(result), "\n", table.to_string(width));
+  text += to_text(sqnr_verdict(result), overlap_line(result.overlap), "\n", table.to_string(width));
   if (shown < result.sources.size()) {
     text += to_text(result.sources.size() - shown, " more with less noise\n");
   }
@@ -139,6 +141,7 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
                     const std::optional<SuggestResult>& suggestions) {
   Json json;
   json["images"] = result.images;
+  json["overlap"] = overlap_json(result.overlap);
   json["preprocess"] = json_of(preprocess);
   json["sqnr_db"] = result.sqnr_db;
   json["noise"] = result.noise;

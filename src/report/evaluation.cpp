@@ -116,6 +116,7 @@ std::string json_of(const EvalResult& result, const std::optional<SourcedPreproc
             {"workers", result.workers},         {"requantize", name_of(result.requantization)},
             {"preprocess", json_of(preprocess)}, {"fp32", score(result.fp32)}};
   json["near_chance"] = result.near_chance;
+  json["overlap"] = overlap_json(result.overlap);
   if (result.int8) {
     json["int8"] = score(*result.int8);
     json["agreement"] = result.classes > 0 ? share_json(result.agreement, result.images) : Json();

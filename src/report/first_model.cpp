@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "json/json_text.h"
 #include "report/evaluation.h"
+#include "report/samples_json.h"
 #include "report/shell.h"
 
 namespace qtool {
@@ -18,6 +19,16 @@ using Json = nlohmann::ordered_json;
 
 std::string samples_text(std::int64_t count, const EvalResult& compared) {
   return to_text(count, " ", compared.noun, count == 1 ? "" : "s");
+}
+
+// The samples that the models were compared on, beside those that set the ranges.
+std::string compared_text(const FirstModel& made) {
+  if (made.too_few) return "the same: there are too few to hold some out";
+  const EvalResult& compared = made.compared;
+  if (!compared.overlap) return to_text(compared.images, ", which may also have set the ranges");
+  if (made.held_out()) return to_text(compared.images, " others");
+  return to_text(compared.images, ", of which ", compared.overlap->common,
+                 " also set the ranges: not held out");
 }
 
 std::string lines_of(const std::vector<CommandWords>& commands) {
@@ -72,9 +83,7 @@ std::string text_of(const FirstModel& made, const Advice& advice,
   text += to_text(made.quantized.coverage_line, "\n");
   if (made.quantized.verified) text += text_of(*made.quantized.verified);
   text += to_text("calibrated on ", samples_text(made.calibrated_on, compared), ", compared on ",
-                  made.held_out ? to_text(compared.images, " others")
-                                : std::string("the same: there are too few to hold some out"),
-                  "\n\n", text_of(compared, width), "\nfiles:");
+                  compared_text(made), "\n\n", text_of(compared, width), "\nfiles:");
   for (const std::string& file : made.files) text += to_text(" ", printable(file));
   text += to_text("\nthe same in steps:\n", lines_of(made.commands));
   text += to_text("next: ", advice.why, ". ", sentence_of(advice.step));
@@ -90,7 +99,8 @@ std::string json_of(const FirstModel& made, const Advice& advice,
                     const std::vector<CommandWords>& next) {
   Json json{{"calibrated_on", made.calibrated_on},
             {"compared_on", made.compared.images},
-            {"held_out", made.held_out},
+            {"held_out", made.held_out()},
+            {"overlap", overlap_json(made.compared.overlap)},
             {"files", made.files},
             {"commands", made.commands},
             {"next", {{"step", name_of(advice.step)}, {"why", advice.why}, {"commands", next}}}};

@@ -16,7 +16,7 @@ namespace qtool {
 /// The result of `auto`: a table, an INT8 model, and the comparison of that model with FP32.
 struct FirstModel {
   std::int64_t calibrated_on = 0;                 ///< number of samples
-  bool held_out = false;                          ///< the models were compared on other samples
+  bool too_few = false;                           ///< all set the ranges and were compared on, too
   std::optional<SourcedPreprocess> preprocess{};  ///< none if the samples were tensors
   QuantizationSummary quantized{};
   EvalResult compared{};
@@ -25,6 +25,9 @@ struct FirstModel {
   std::int64_t functions_left = 0;
   std::vector<std::string> files{};      ///< the files that were written
   std::vector<CommandWords> commands{};  ///< commands that give the same result in steps
+
+  /// Whether it is known that no sample that the models were compared on also set the ranges.
+  [[nodiscard]] bool held_out() const { return compared.overlap && compared.overlap->common == 0; }
 };
 
 /// The figures of the model that decide about the next step.

@@ -11,6 +11,8 @@
 #include "json/json_text.h"
 #include "report/faster.h"
 #include "report/preprocessing_json.h"
+#include "report/samples.h"
+#include "report/samples_json.h"
 #include "report/text_table.h"
 
 namespace qtool {
@@ -171,6 +173,7 @@ std::string text_of(const QuantizationSummary& s) {
   if (!uncorrected.empty()) text += "\n";
   text += s.coverage_line + "\n";
   if (s.faster) text += text_of(*s.faster);
+  text += overlap_line(s.overlap);
   return s.verified ? text + text_of(*s.verified) : text;
 }
 
@@ -202,6 +205,7 @@ std::string json_of(const QuantizationSummary& s) {
                       {"integer_macs", s.coverage.integer_macs},
                       {"convolutions", s.coverage.convolutions},
                       {"integer_convolutions", s.coverage.integer_convolutions}};
+  if (s.overlap) json["overlap"] = overlap_json(s.overlap);
   if (s.faster) json["faster_only"] = Json::parse(json_of(*s.faster));
   if (s.verified) json["verified"] = verification_json(*s.verified);
   json["nodes"] = Json::array();

@@ -9,6 +9,7 @@
 #include "qtool/compare/evaluate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "qtool/samples/samples.h"
 #include "qtool/search/search.h"
 #include "report/preprocessing.h"
 #include "report/text_table.h"
@@ -25,6 +26,7 @@ struct QuantizationSummary {
   std::string coverage_line;  ///< see coverage_line()
   std::optional<Verification> verified;
   std::optional<FasterResult> faster;  ///< result of --faster-only
+  std::optional<Overlap> overlap;      ///< of the given samples with those that set the ranges
 };
 
 /// The tensors of a table, each with range, scale, zero point, SQNR, and the reason if it is

@@ -129,4 +129,14 @@ std::string text_of_classes(const EvalResult& result, std::size_t width) {
   return text;
 }
 
+std::string overlap_line(const std::optional<Overlap>& overlap, std::string_view verdict) {
+  if (!overlap) return "";
+  const char* plural = overlap->samples == 1 ? "" : "s";
+  if (overlap->common == 0) {
+    return to_text("none of ", overlap->samples, " ", overlap->noun, plural, " set the ranges\n");
+  }
+  return to_text(overlap->common, " of ", overlap->samples, " ", overlap->noun, plural,
+                 " also set the ranges", verdict, "\n");
+}
+
 }  // namespace qtool

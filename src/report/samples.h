@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "qtool/compare/evaluate.h"
+#include "qtool/samples/samples.h"
 #include "report/text_table.h"
 
 namespace qtool {
@@ -19,5 +22,9 @@ std::string flips_csv(const EvalResult& result);
 /// A few classes whose top-1 accuracy INT8 changes most, and a few confusions that it changes most.
 /// Empty without an INT8 model or without labels.
 std::string text_of_classes(const EvalResult& result, std::size_t width);
+
+/// `20 of 20 images also set the ranges`, then `verdict` if any did, with a line feed. Empty if the
+/// images that set the ranges are not known.
+std::string overlap_line(const std::optional<Overlap>& overlap, std::string_view verdict = {});
 
 }  // namespace qtool

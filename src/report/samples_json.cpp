@@ -60,4 +60,8 @@ void add_classes(const EvalResult& result, Json& json) {
   json["flips"] = std::move(flipped);
 }
 
+Json overlap_json(const std::optional<Overlap>& overlap) {
+  return overlap ? Json(overlap->common) : Json();
+}
+
 }  // namespace qtool

@@ -11,6 +11,8 @@
 #include "json/json_text.h"
 #include "report/durations.h"
 #include "report/preprocessing_json.h"
+#include "report/samples.h"
+#include "report/samples_json.h"
 
 namespace qtool {
 namespace {
@@ -255,7 +257,7 @@ std::string text_of(const SearchResult& result, std::size_t width) {
     text += to_text(", ", milliseconds(result.int8_seconds, 2), " ms on ", result.threads,
                     result.threads == 1 ? " thread" : " threads");
   }
-  text += to_text("\nGoal: ", text_of(result.goal),
+  text += to_text("\n", overlap_line(result.overlap), "Goal: ", text_of(result.goal),
                   result.reached ? "; reached: " : "; nearest: ", text_of(best, result.goal));
   const std::string slower = slower_text(best, result.int8_seconds);
   if (!slower.empty()) text += to_text(", ", slower);
@@ -280,6 +282,7 @@ std::string json_of(const SearchResult& result,
   json["frontier"] = Json::array();
   for (const SearchPoint& point : result.frontier) json["frontier"].push_back(json_of_point(point));
   json["images"] = result.cost.images;
+  json["overlap"] = overlap_json(result.overlap);
   json["sources"] = result.cost.sources;
   json["probed_images"] = result.cost.probed;
   json["probe_seconds"] = result.cost.probe_seconds;

@@ -3,7 +3,6 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "qtool/samples/overlap.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {

@@ -1,5 +1,3 @@
-#include "qtool/samples/overlap.h"
-
 #include <algorithm>
 #include <string_view>
 
@@ -8,6 +6,7 @@
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "qtool/base/error.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 namespace {

@@ -49,6 +49,8 @@ Option& add_model(Command& command, std::string& path, std::string_view more = {
 struct Models {
   Model fp32;
   std::optional<Model> int8;
+  /// CalibrationTable::image_ids of the table that `int8` was made with; empty if it is not known.
+  std::vector<std::uint64_t> calibrated_on{};
 
   /// The second model's executor, or null.
   [[nodiscard]] const Executor* int8_executor() const {
@@ -58,7 +60,8 @@ struct Models {
 
 /// Opens the model `fp32` and, unless its path is empty, `int8`. Throws Error(kMismatch) when
 /// `int8` is not quantized, or when both are given and `fp32` is quantized. Warns when a quantized
-/// model is given alone, because its figures are called FP32.
+/// model is given alone, because its figures are called FP32. Reads the table that lies beside
+/// `int8` under its default name, and warns when `int8` was not made with it.
 Models open_models(const std::string& fp32, const std::string& int8);
 
 /// The preprocessing for a comparison: the one stored in the INT8 model, or else the one stored in

@@ -7,6 +7,8 @@
 #include "console.h"
 #include "progress.h"
 #include "qtool/base/error.h"
+#include "qtool/samples/samples.h"
+#include "signals.h"
 
 namespace qtool::tool {
 
@@ -41,6 +43,7 @@ EvalResult evaluate_with_progress(const Command& command, const Models& models,
         "network counts them otherwise");
   }
   for (const std::string& doubt : result.doubts()) warning(doubt);
+  result.overlap = overlap_of(models.calibrated_on, samples, run.threads, interrupted);
   return result;
 }
 

@@ -122,6 +122,7 @@ struct AnalyzeResult {
   std::vector<LayerNoise> layers;         ///< the largest noise first
   std::vector<std::string> not_compared;  ///< constants and tensors without a counterpart
   std::vector<BadImage> bad;              ///< images that were left out
+  std::optional<Overlap> overlap{};       ///< as EvalResult::overlap, set by the caller
 
   /// The share of the noise that no source makes alone, because errors are positively correlated.
   /// Below 0 where errors cancel each other. Together with the shares of the sources it adds up to

@@ -102,6 +102,9 @@ struct EvalResult {
   std::vector<SampleResult> samples;  ///< samples that were run, in the order of the list
   std::vector<std::string> class_names;  ///< index = class; empty where they are not known
   std::vector<BadImage> bad;             ///< images that were left out
+  /// With the images that set the ranges of INT8. evaluate() does not know them: its caller may set
+  /// this by overlap_of().
+  std::optional<Overlap> overlap{};
 
   /// Images per second through one model, preprocessing not counted.
   [[nodiscard]] double images_per_second(const ModelScore& score) const;

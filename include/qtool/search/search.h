@@ -125,6 +125,9 @@ struct SearchResult {
   int threads = 1;            ///< threads with which times were measured
   double int8_seconds = 0.0;  ///< median time of an image; 0 where no time was measured
   double seconds = 0.0;       ///< time that the search took
+  /// As EvalResult::overlap, set by the caller. Usually the images that set the ranges are searched
+  /// on, too.
+  std::optional<Overlap> overlap{};
 };
 
 /// Finds nodes of the base model that must stay in FP32 so that it reaches a goal at little cost.

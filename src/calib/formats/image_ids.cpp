@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "base/text.h"
-#include "qtool/samples/overlap.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 

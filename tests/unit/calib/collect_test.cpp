@@ -18,7 +18,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/pipeline/calibrate.h"
-#include "qtool/samples/overlap.h"
+#include "qtool/samples/samples.h"
 #include "support/image_folder.h"
 #include "unit/quantize_net.h"
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/samples.h"
 #include "report/shell.h"
 
 namespace qtool {
@@ -24,11 +25,11 @@ OutputError output(const char* name, double sqnr_db) {
 FirstModel good_model() {
   FirstModel made;
   made.calibrated_on = 100;
-  made.held_out = true;
   made.preprocess = SourcedPreprocess{preprocess_preset("imagenet"), "of preset 'imagenet'", {}};
   made.quantized.output = "m.int8.onnx";
   made.quantized.coverage.macs = made.quantized.coverage.integer_macs = 10;
   made.compared.images = 1000;
+  made.compared.overlap = Overlap{"image", 1000, 0};
   made.compared.classes = 10;
   made.compared.int8 = ModelScore{};
   made.compared.agreement = 970;
@@ -48,6 +49,17 @@ FirstModel without_classes(double sqnr_db) {
 TEST(Advise, UsesAModelThatAnswersAsItsNetwork) {
   EXPECT_EQ(advice_on(good_model()).step, NextStep::kUse);
   EXPECT_EQ(advice_on(without_classes(20.0)).step, NextStep::kUse);
+}
+
+TEST(Advise, SaysThatImagesWereNotHeldOut) {
+  FirstModel made = good_model();
+  EXPECT_EQ(advice_on(made).why, "no figure is below its limit");
+  made.compared.overlap->common = 20;
+  const Advice advice = advice_on(made);
+  EXPECT_EQ(advice.step, NextStep::kUse);
+  EXPECT_EQ(advice.why,
+            "no figure is below its limit, but 20 of the 100 images to compare on also set the "
+            "ranges");
 }
 
 TEST(Advise, IgnoresTheNoiseOfPositions) {
@@ -216,6 +228,34 @@ TEST(FirstModelText, ShowsCommandsAsAShellTakesThem) {
   EXPECT_EQ(json["commands"], nlohmann::json({{"qtool", "eval", "it's.onnx"}}));
   EXPECT_EQ(json["next"]["step"], "use");
   EXPECT_EQ(json["eval"]["agreement"], 0.97);
+}
+
+TEST(FirstModelText, CallsImagesHeldOutOnlyIfNoneOfThemSetTheRanges) {
+  FirstModel made = good_model();
+  const auto text = [&] { return text_of(made, advice_on(made), {}); };
+  const auto json = [&] { return nlohmann::json::parse(json_of(made, advice_on(made), {})); };
+  EXPECT_EQ(json()["held_out"], true);
+  EXPECT_EQ(json()["overlap"], 0);
+  EXPECT_EQ(json()["eval"]["overlap"], 0);
+  made.compared.overlap->common = 3;
+  EXPECT_THAT(text(), HasSubstr("compared on 100, of which 3 also set the ranges: not held out\n"));
+  EXPECT_EQ(json()["held_out"], false);
+  EXPECT_EQ(json()["overlap"], 3);
+  made.compared.overlap.reset();
+  EXPECT_THAT(text(), HasSubstr("compared on 100, which may also have set the ranges\n"));
+  EXPECT_EQ(json()["held_out"], false);
+  EXPECT_EQ(json()["overlap"], nullptr);
+  made.too_few = true;
+  EXPECT_THAT(text(), HasSubstr("compared on the same: there are too few to hold some out\n"));
+}
+
+TEST(OverlapLine, CountsTheSamplesThatSetTheRanges) {
+  EXPECT_EQ(overlap_line(std::nullopt, ": not held out"), "");
+  EXPECT_EQ(overlap_line(Overlap{"image", 20, 0}, ": not held out"),
+            "none of 20 images set the ranges\n");
+  EXPECT_EQ(overlap_line(Overlap{"image", 20, 20}, ": not held out"),
+            "20 of 20 images also set the ranges: not held out\n");
+  EXPECT_EQ(overlap_line(Overlap{"sample", 1, 1}), "1 of 1 sample also set the ranges\n");
 }
 
 TEST(ShellLine, QuotesWhatAShellWouldChange) {

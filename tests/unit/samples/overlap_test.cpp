@@ -1,5 +1,3 @@
-#include "qtool/samples/overlap.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "qtool/base/error.h"
+#include "qtool/samples/samples.h"
 #include "support/code_of.h"
 #include "support/image_folder.h"
 #include "support/tensor_folder.h"

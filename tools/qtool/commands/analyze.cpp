@@ -30,6 +30,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
+#include "qtool/samples/samples.h"
 #include "report/analysis.h"
 #include "report/model_summary.h"
 #include "report/page/page.h"
@@ -102,6 +103,7 @@ Subject subject_of_table(const AnalyzeCommand& options) {
   int8.executor = std::make_unique<Executor>(prepare(int8.loaded, interrupted), interrupted);
   subject.models.int8 = std::move(int8);
   subject.statistics = statistics_of(options.table);
+  subject.models.calibrated_on = made.inputs.table.image_ids;
   subject.base = std::move(made.inputs);
   return subject;
 }
@@ -255,17 +257,24 @@ void run_analyze(AnalyzeCommand& options) {
   analyze_options.threads = options.run.threads;
   std::optional<Page> page;
   if (!options.report.empty()) page = page_beside(options, subject, samples, preprocess, answers);
-  const AnalyzeResult result = [&] {
+  AnalyzeResult result = [&] {
     ProgressDisplay progress("analyze", options.images.noun(), options.run.progress_style());
     AnalyzeOptions shown = analyze_options;
     shown.progress = progress.callback();
     return analyze(*models.fp32.executor, *models.int8->executor, samples, shown);
   }();
+  result.overlap = overlap_of(models.calibrated_on, samples, options.run.threads, interrupted);
   const std::optional<SuggestResult> suggestions =
       suggestions_of(options, subject, result, samples, analyze_options);
   if (page) {
     page->analysis = result;
     page->suggestions = suggestions;
+    page->evaluation.overlap = result.overlap;
+    if (result.overlap) {
+      page->provenance.push_back(
+          {to_text(result.overlap->noun, "s that also set the ranges"),
+           to_text(result.overlap->common, " of ", result.overlap->samples)});
+    }
     const std::string html = html_of(*page);
     const OutputFile file{options.report, html};
     write_outputs({&file, 1});

@@ -69,19 +69,18 @@ Files files_of(const AutoCommand& options) {
 struct Halves {
   SampleOptions calibrates;
   SampleOptions compares;
-  bool held_out = false;  ///< they are not the same
+  bool too_few = false;  ///< they are the same
 };
 
 Halves halves_of(const AutoCommand& options, const Graph& graph) {
   Halves halves{options.images, options.images};
   if (!options.compare.empty()) {
-    halves.held_out = true;
     halves.calibrates.labels.clear();
     halves.compares.images = options.compare;
     return halves;
   }
-  halves.held_out = options.images.list_all(graph).size() >= kMinToHoldOut;
-  if (halves.held_out) {
+  halves.too_few = options.images.list_all(graph).size() < kMinToHoldOut;
+  if (!halves.too_few) {
     halves.calibrates.part = kCalibrationPart;
     halves.compares.part = kComparisonPart;
   }
@@ -278,7 +277,7 @@ void run_auto(AutoCommand& options, const Command& command) {
   const Samples samples = halves.calibrates.list(graph);
   const Samples others = halves.compares.list(graph);
   FirstModel made;
-  made.held_out = halves.held_out;
+  made.too_few = halves.too_few;
   if (options.target == kDefaultTarget) {
     made.functions_left = count_functions(fp32.executor->whole_graph(), find_target("qtool"));
   }
@@ -297,6 +296,7 @@ void run_auto(AutoCommand& options, const Command& command) {
   warn_of(report.bad);  // the later steps leave out the same images
   if (report.doubt) warning(*report.doubt);
   made.calibrated_on = inputs.table.image_count;
+  models.calibrated_on = inputs.table.image_ids;
   try {
     models.int8 = write_both(options, fp32, recipe, inputs, samples, make, files, made.quantized);
   } catch (const Error& refusal) {

@@ -67,7 +67,8 @@ void run_eval(EvalCommand& options, const Command& command) {
       evaluate_with_progress(command, models, options.images, samples, eval, options.run);
   write_tables(options, result);
   options.run.json ? print_result(json_of(result, preprocess))
-                   : print_text(text_of(result, result_columns()));
+                   : print_text(to_text(text_of(result, result_columns()),
+                                        overlap_line(result.overlap, ": not held out")));
   require_useful(result);
   options.limits.require(result);
 }

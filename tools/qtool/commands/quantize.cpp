@@ -29,6 +29,7 @@
 #include "qtool/image/preprocess.h"
 #include "qtool/pipeline/make_model.h"
 #include "qtool/quantize/target.h"
+#include "qtool/samples/samples.h"
 #include "quantize_warnings.h"
 #include "report/quantization.h"
 #include "signals.h"
@@ -185,6 +186,9 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   if (options.images.given()) {
     samples = options.images.list(fp32.executor->graph());
     if (samples->are_images()) of_images = preprocess_of(named, table ? &*table : nullptr, fp32);
+  }
+  if (samples && table && mode == QuantizeMode::kStatic) {
+    summary.overlap = overlap_of(table->image_ids, *samples, options.run.threads, interrupted);
   }
   StepDisplay display(options.run, samples ? std::string(samples->noun()) : "");
   MakeOptions make = display.options(fp32);

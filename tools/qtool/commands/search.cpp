@@ -204,6 +204,8 @@ void run_search(SearchCommand& options, const Command& command) {
   search_options.bad_images = options.images.policy();
   make.preprocess = search_options.preprocess;
   make.bad_images = search_options.bad_images;
+  const std::optional<Overlap> overlap =
+      overlap_of(made.inputs.table.image_ids, samples, options.run.threads, interrupted);
   options.accuracy.print(recipe, learn(*fp32.executor, recipe, samples, make, made.inputs));
   const std::unique_ptr<PartialResults> partial =
       options.resume.open(options.resume.given() ? key_of(command, fp32, samples) : 0);
@@ -220,7 +222,7 @@ void run_search(SearchCommand& options, const Command& command) {
   search_options.announce = [&](const SearchCost& cost) {
     note(text_of(cost, options.run.threads));
   };
-  const SearchResult result = [&] {
+  SearchResult result = [&] {
     ProgressDisplay progress("search", "seconds of the budget", options.run.progress_style(),
                              FinalLine::kNone);
     search_options.progress = progress.callback();
@@ -231,6 +233,7 @@ void run_search(SearchCommand& options, const Command& command) {
     };
     return search(*fp32.executor, made.inputs, samples, search_options);
   }();
+  result.overlap = overlap;
   if (partial) result.end == SearchEnd::kComplete ? partial->remove() : partial->save();
   Overrides& overrides = recipe.overrides;
   overrides.exclude.insert(overrides.exclude.end(), result.best.exclude.begin(),
