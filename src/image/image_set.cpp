@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <system_error>
@@ -19,16 +20,22 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kMaxListBytes = std::int64_t{1} << 28;
-constexpr std::array<std::string_view, 8> kExtensions = {".jpg",  ".jpeg", ".png", ".bmp",
-                                                         ".webp", ".ppm",  ".pgm", ".pnm"};
+constexpr std::array<std::string_view, 10> kExtensions = {".jpg", ".jpeg", ".jpe", ".jfif", ".png",
+                                                          ".bmp", ".webp", ".ppm", ".pgm",  ".pnm"};
+// Pictures that are not read. Without this list, a folder of them would seem to be read as a whole.
+constexpr std::array<std::string_view, 10> kOtherPictures = {
+    ".avif", ".gif", ".heic", ".heif", ".jp2", ".jxl", ".psd", ".svg", ".tif", ".tiff"};
 constexpr std::string_view kSources =
     "a folder, a list file, or a jpg, png, bmp, webp or pnm image";
-constexpr std::string_view kWanted = "jpg, jpeg, png, bmp, webp, ppm, pgm or pnm files";
+constexpr std::string_view kWanted = "jpg, jpeg, jpe, jfif, png, bmp, webp, ppm, pgm or pnm files";
 
-bool is_image_file(const fs::path& path) {
+bool has_extension(const fs::path& path, std::span<const std::string_view> extensions) {
   const std::string extension = to_lower(path.extension().string());
-  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+  return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
 }
+
+bool is_image_file(const fs::path& path) { return has_extension(path, kExtensions); }
+bool is_other_picture(const fs::path& path) { return has_extension(path, kOtherPictures); }
 
 // Whether a class that is a number is an index, as in list files, or a name like any other.
 enum class Numbers { kAreIndices, kAreNames };
@@ -50,6 +57,12 @@ class FolderWalk {
 
   std::vector<Found> take() && { return std::move(found_); }
 
+  [[nodiscard]] PassedOver passed_over() const {
+    PassedOver result{passed_over_, {}};
+    for (const std::string& relative : first_passed_over_) result.first.push_back(root_ / relative);
+    return result;
+  }
+
  private:
   void enter(const std::string& folder) {
     std::error_code ec;
@@ -65,17 +78,37 @@ class FolderWalk {
         (entry.is_symlink(status) ? links : folders).push_back(std::move(relative));
       } else if (is_image_file(name)) {
         found_.push_back({std::move(relative), fs::path(folder).filename().string()});
+      } else if (is_other_picture(name)) {
+        pass_over(std::move(relative));
       }
     }
     links_.insert(links_.end(), links.begin(), links.end());
     for (const std::string& inner : folders) enter(inner);
   }
 
+  // Names only the first files, since there may be any number of them.
+  void pass_over(std::string relative) {
+    ++passed_over_;
+    first_passed_over_.insert(std::move(relative));
+    if (first_passed_over_.size() > PassedOver::kMostNamed) {
+      first_passed_over_.erase(std::prev(first_passed_over_.end()));
+    }
+  }
+
   fs::path root_;
   std::set<std::string> entered_;
   std::vector<std::string> links_;
   std::vector<Found> found_;
+  std::int64_t passed_over_ = 0;
+  std::set<std::string> first_passed_over_;
 };
+
+// Explains why a folder that is full of pictures holds no image.
+std::string other_pictures_text(const PassedOver& passed_over) {
+  if (passed_over.count == 0) return "";
+  return to_text("; pictures of formats that are not read: ", passed_over.count, ", the first '",
+                 passed_over.first.front().string(), "'");
+}
 
 // A text file, or an Error(kUsage) that says what `path` is instead.
 std::string read_text(const fs::path& path, std::string_view what, std::string_view expected) {
@@ -93,7 +126,9 @@ Found parse_list_line(std::string_view line) {
   // A path may contain blanks: without a tab, a line that ends in an image's extension has no
   // label.
   std::size_t end = line.rfind('\t');
-  if (end == std::string_view::npos && !is_image_file(fs::path(line))) end = line.rfind(' ');
+  if (end == std::string_view::npos && !is_image_file(line) && !is_other_picture(line)) {
+    end = line.rfind(' ');
+  }
   if (end == std::string_view::npos) return {std::string(line), {}};
   return {std::string(trim(line.substr(0, end))), std::string(trim(line.substr(end)))};
 }
@@ -222,7 +257,9 @@ ImageSet list_images(const fs::path& source, std::span<const std::string> labels
   Numbers numbers = Numbers::kAreNames;
   if (fs::is_directory(status)) {
     set.root = source;
-    found = FolderWalk(source).take();
+    FolderWalk walk(source);
+    set.passed_over = walk.passed_over();
+    found = std::move(walk).take();
     std::sort(found.begin(), found.end(),
               [](const Found& a, const Found& b) { return a.relative < b.relative; });
   } else {
@@ -237,7 +274,8 @@ ImageSet list_images(const fs::path& source, std::span<const std::string> labels
   if (found.empty()) {
     throw Error(ErrorCode::kIo,
                 to_text("images: '", source.string(), "' holds no image, looked for ", kWanted,
-                        fs::is_directory(status) ? " at any depth" : ""));
+                        fs::is_directory(status) ? " at any depth" : "",
+                        other_pictures_text(set.passed_over)));
   }
   const std::vector<std::int64_t> classes = index_labels(found, labels, numbers, set.class_names);
   for (std::size_t i = 0; i < found.size(); ++i) {

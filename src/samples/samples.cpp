@@ -55,6 +55,12 @@ const std::vector<std::string>& Samples::class_names() const noexcept {
   return images == nullptr ? none : images->class_names;
 }
 
+const PassedOver& Samples::passed_over() const noexcept {
+  static const PassedOver none;
+  const auto* images = std::get_if<ImageSet>(&set_);
+  return images == nullptr ? none : images->passed_over;
+}
+
 Samples Samples::part(std::int64_t first, std::int64_t parts) const {
   Samples some = *this;
   std::visit(

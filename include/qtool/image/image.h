@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -48,19 +49,31 @@ struct ImageEntry {
   friend bool operator==(const ImageEntry&, const ImageEntry&) = default;
 };
 
+/// Files of a folder that are pictures by their names, in formats that are not read: avif, gif,
+/// heic, heif, jp2, jxl, psd, svg, tif, tiff.
+struct PassedOver {
+  static constexpr std::size_t kMostNamed = 10;
+  std::int64_t count = 0;
+  /// The first kMostNamed files, sorted like the images of the folder.
+  std::vector<std::filesystem::path> first{};
+  friend bool operator==(const PassedOver&, const PassedOver&) = default;
+};
+
 /// The images of a folder or list file, in a fixed order.
 struct ImageSet {
   std::filesystem::path root;  ///< the folder, or the folder of the list file
   std::vector<ImageEntry> entries;
   std::vector<std::string> class_names;  ///< index = label; empty when the labels are bare numbers
+  PassedOver passed_over{};              ///< of the whole folder, whatever the limit
 };
 
 /// The class names in a file, one per line, index = line from 0; surrounding blanks and empty lines
 /// at the end are dropped. Throws Error(kIo), or Error(kUsage) when a line between names is empty.
 std::vector<std::string> read_labels(const std::filesystem::path& path);
 
-/// Lists the images (jpg jpeg png bmp webp ppm pgm pnm, any case) of a folder or a list file, or
-/// one image.
+/// Lists the images (jpg jpeg jpe jfif png bmp webp ppm pgm pnm, any case) of a folder or a list
+/// file, or one image. In a folder, pictures of other formats are counted, see PassedOver. All
+/// other files have no effect.
 /// Folder: at any depth, sorted bytewise by relative path. Names with a leading dot are left out. A
 /// linked folder is followed once. The class of an image is the name of the folder that holds it.
 /// The label is the index of the class in `labels`, where a class may be a whole line or the first

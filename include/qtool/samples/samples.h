@@ -146,6 +146,9 @@ class Samples {
   /// The class index of sample `i`, from 0; -1 if it has no label. Tensors never have a label.
   [[nodiscard]] std::int64_t label(std::int64_t i) const;
   [[nodiscard]] const std::vector<std::string>& class_names() const noexcept;
+  /// The pictures beside the images that are not read. Part and spread samples have those of the
+  /// whole list; tensors have none.
+  [[nodiscard]] const PassedOver& passed_over() const noexcept;
 
   /// The shapes of the tensors of sample `i`, without reading it. Empty for images, whose shapes
   /// are not known in advance.

@@ -63,6 +63,41 @@ TEST_F(ImageSetTest, FoldersAreClassesAtAnyDepthAndInBytewiseOrder) {
   EXPECT_THAT(set.class_names, ElementsAre("B", "b", "x"));
 }
 
+TEST_F(ImageSetTest, EveryEndingOfAJpegCounts) {
+  for (const auto* file : {"1.jpe", "2.JFIF", "3.jpg"}) add(file);
+  EXPECT_THAT(names(list_images(root_)), ElementsAre("1.jpe=-1", "2.JFIF=-1", "3.jpg=-1"));
+}
+
+TEST_F(ImageSetTest, PicturesOfOtherFormatsAreCounted) {
+  for (const auto* file : {"a/1.jpg", "b/scan.TIFF", "a/moving.gif", "top.heic", "notes.txt",
+                           "a/labels.csv", "a/.hidden.tif", "README"}) {
+    add(file);
+  }
+  const ImageSet set = list_images(root_);
+  EXPECT_EQ(set.entries.size(), 1U);
+  EXPECT_EQ(set.passed_over.count, 3);
+  EXPECT_THAT(set.passed_over.first,
+              ElementsAre(root_ / "a/moving.gif", root_ / "b/scan.TIFF", root_ / "top.heic"));
+  add("list.txt", "a/1.jpg\n");
+  EXPECT_EQ(list_images(root_ / "list.txt").passed_over, PassedOver());
+}
+
+TEST_F(ImageSetTest, OnlyTheFirstPicturesOfOtherFormatsAreNamed) {
+  add("1.jpg");
+  for (int i = 99; i >= 0; --i) add(to_text("z/", 100 + i, ".tif"));
+  add("a.tif");
+  const PassedOver found = list_images(root_, {}, 1).passed_over;
+  EXPECT_EQ(found.count, 101);
+  ASSERT_EQ(found.first.size(), PassedOver::kMostNamed);
+  EXPECT_EQ(found.first.front(), root_ / "a.tif");
+  EXPECT_EQ(found.first.back(), root_ / "z/108.tif");
+}
+
+TEST_F(ImageSetTest, AListMayNamePicturesOfOtherFormats) {
+  add("list.txt", "1.jpg\nmy scan.tif\n");
+  EXPECT_THAT(names(list_images(root_ / "list.txt")), ElementsAre("1.jpg=-1", "my scan.tif=-1"));
+}
+
 TEST_F(ImageSetTest, LabelsGiveTheIndexByLineOrItsFirstWord) {
   add("n01/1.jpg");
   add("cat/1.jpg");
@@ -139,7 +174,8 @@ TEST_F(ImageSetTest, OneImageIsASetOfOne) {
 
 TEST_F(ImageSetTest, NothingFoundIsAnErrorThatSaysWhatWasLookedFor) {
   add("readme.txt");
-  EXPECT_THAT(refusal(root_, {}), HasSubstr("holds no image, looked for jpg, jpeg, png"));
+  EXPECT_THAT(refusal(root_, {}),
+              HasSubstr("holds no image, looked for jpg, jpeg, jpe, jfif, png"));
   add("empty.txt", "# no line\n");
   EXPECT_THAT(refusal(root_ / "empty.txt", {}), HasSubstr("holds no image"));
   add("model.onnx", std::string("\0\1", 2));
@@ -149,6 +185,9 @@ TEST_F(ImageSetTest, NothingFoundIsAnErrorThatSaysWhatWasLookedFor) {
   EXPECT_THAT(refusal(root_ / "photo.webp.part", {}),
               HasSubstr("is a WebP image, expected a folder"));
   EXPECT_THAT(refusal(root_ / "nowhere", {}), HasSubstr("does not exist"));
+  add("scans/a.tif");
+  EXPECT_THAT(refusal(root_ / "scans", {}),
+              HasSubstr("; pictures of formats that are not read: 1, the first '"));
 }
 
 TEST_F(ImageSetTest, HashDependsOnNamesAndSizesButNotOnThePlace) {

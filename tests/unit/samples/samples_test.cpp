@@ -85,6 +85,17 @@ TEST(Samples, FallIntoPartsThatAreTheWholeTogether) {
   EXPECT_EQ(samples.part(5, 6).size(), 0);
 }
 
+TEST(Samples, KnowThePicturesThatAreNotRead) {
+  const ImageFolder folder(kSampleSide, 4);
+  folder.add("scan.tif", 4);
+  const Samples samples(folder.list());
+  EXPECT_EQ(samples.size(), 4);
+  EXPECT_EQ(samples.passed_over().count, 1);
+  EXPECT_EQ(samples.part(1, 2).passed_over(), samples.passed_over());
+  EXPECT_EQ(samples.spread(1).passed_over(), samples.passed_over());
+  EXPECT_EQ(Samples(TensorSet()).passed_over(), PassedOver());
+}
+
 TEST(Samples, OfATensorCalibrateAsTheImageItWasMadeOf) {
   const ImageFolder images(kSampleSide, 3);
   const TensorFolder tensors;
