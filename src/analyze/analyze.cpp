@@ -105,6 +105,7 @@ class Analysis {
     result.noun = samples_.noun();
     result.not_compared = parts_.not_compared;
     result.bad = bad_;
+    result.passed_over = samples_.passed_over();
     result.images = sums_.images();
     result.noise = sums_.noise();
     result.sqnr_db = noise_decibels(result.noise);

@@ -60,6 +60,7 @@ class SuggestionSearch {
                                  [](const Trial& trial) { return trial.noise.has_value(); });
     result.suggestions = worth_it(unchanged);
     result.by_source = by_source(unchanged);
+    result.bad = trials_.bad();
     if (result.suggestions.empty()) return result;
     std::vector<Change> changes;
     for (const Suggestion& suggestion : result.suggestions) changes.push_back(suggestion.change);

@@ -276,7 +276,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
                                static_cast<std::int64_t>(all) * total);
     };
   }
-  for_each_sample(
+  bad_ = for_each_sample(
       samples_, part, *fp32, "trying changes",
       [&](std::size_t entry, std::span<const TensorView> inputs, int index) {
         Worker& worker = workers[static_cast<std::size_t>(index)];

@@ -58,6 +58,8 @@ class Trials {
   [[nodiscard]] const CalibrationTable* table_by_method(const std::string& method) const;
   /// Fills in the noise and the score of each trial. Runs FP32 again for every kTogether trials.
   void run(std::span<Trial> trials) const;
+  /// The images that the runs left out, in the order of the list. Every run leaves out the same.
+  [[nodiscard]] const std::vector<BadImage>& bad() const noexcept { return bad_; }
   /// For each of `changes`, how much slower the changed model is than the base model: the
   /// median of the differences, run by run, on the first image. The models take turns. Sets
   /// `base_seconds` to the median time of the base model.
@@ -95,6 +97,7 @@ class Trials {
   mutable std::map<std::string, CalibrationTable> by_weight_method_;
   mutable std::map<std::string, std::optional<CalibrationTable>> by_method_;
   mutable std::vector<std::pair<Change, BiasShifts>> by_correction_;
+  mutable std::vector<BadImage> bad_;
 };
 
 }  // namespace qtool

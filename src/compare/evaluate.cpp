@@ -112,6 +112,7 @@ class Evaluation {
   EvalResult result(const Plan& names) const {
     EvalResult result;
     result.noun = samples_.noun();
+    result.passed_over = samples_.passed_over();
     result.classes = classes_;
     result.batch = options_.batch;
     result.workers = static_cast<int>(workers_.size());

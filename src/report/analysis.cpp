@@ -134,7 +134,7 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
                 " constants of the INT8 model have no counterpart in the FP32 model, the first: '",
                 printable(result.not_compared.front()), "'\n");
   }
-  return text;
+  return to_text(text, text_of(UnusedFiles{result.bad, result.passed_over}));
 }
 
 std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPreprocess>& preprocess,
@@ -168,10 +168,7 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
   json["faults"] = result.faults();
   if (suggestions) json["suggestions"] = json_of(*suggestions);
   json["not_compared"] = result.not_compared;
-  json["bad_images"] = Json::array();
-  for (const BadImage& bad : result.bad) {
-    json["bad_images"].push_back({{"path", bad.path.string()}, {"reason", bad.reason}});
-  }
+  add_unused({result.bad, result.passed_over}, json);
   return json_text(json);
 }
 

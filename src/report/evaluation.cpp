@@ -23,7 +23,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Kind = TextTable::Kind;
-constexpr std::size_t kMaxBadImages = 10;
 
 std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total) {
   if (total == 0) return "-";
@@ -34,16 +33,6 @@ std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total)
 bool has_intervals(const EvalResult& result) {
   const auto has = [](const OutputError& output) { return output.sqnr_interval.has_value(); };
   return result.agreement_interval() || std::ranges::any_of(result.outputs, has);
-}
-
-std::string bad_image_lines(const std::vector<BadImage>& bad) {
-  if (bad.empty()) return {};
-  std::string text = to_text("left out ", bad.size(), bad.size() == 1 ? " image:\n" : " images:\n");
-  for (std::size_t i = 0; i < bad.size() && i < kMaxBadImages; ++i) {
-    text += to_text("  ", printable(bad[i].reason), "\n");
-  }
-  if (bad.size() > kMaxBadImages) text += to_text("  and ", bad.size() - kMaxBadImages, " more\n");
-  return text;
 }
 
 }  // namespace
@@ -98,7 +87,7 @@ std::string text_of(const EvalResult& result, std::size_t width) {
   if (has_intervals(result)) {
     text += to_text("intervals: 95 % confidence, for other ", result.noun, "s of the same kind\n");
   }
-  return text + bad_image_lines(result.bad);
+  return text + text_of(UnusedFiles{result.bad, result.passed_over});
 }
 
 std::string json_of(const EvalResult& result, const std::optional<SourcedPreprocess>& preprocess) {
@@ -127,11 +116,7 @@ std::string json_of(const EvalResult& result, const std::optional<SourcedPreproc
     add_agreement(result.answers, json);
   }
   add_classes(result, json);
-  Json bad = Json::array();
-  for (const BadImage& image : result.bad) {
-    bad.push_back({{"path", image.path.string()}, {"reason", image.reason}});
-  }
-  json["left_out"] = std::move(bad);
+  add_unused({result.bad, result.passed_over}, json);
   return json_text(json);
 }
 

@@ -31,6 +31,15 @@ std::string compared_text(const FirstModel& made) {
                  " also set the ranges: not held out");
 }
 
+// The files that calibrating did not use, as far as the text of the comparison does not name them.
+std::string unused_text(const FirstModel& made) {
+  UnusedFiles unused = made.quantized.unused;
+  if (unused.passed_over == made.compared.passed_over) unused.passed_over = {};
+  if (made.too_few) unused.bad.clear();
+  const std::string text = text_of(unused);
+  return text.empty() ? text : to_text("of the files to calibrate on:\n", text);
+}
+
 std::string lines_of(const std::vector<CommandWords>& commands) {
   std::string text;
   for (const CommandWords& words : commands) text += to_text("    ", shell_line(words), "\n");
@@ -41,8 +50,7 @@ std::string_view sentence_of(NextStep step) {
   switch (step) {
     case NextStep::kFindObjects:
       return "Correct --boxes or how images are prepared (see qtool help presets), and begin "
-             "again. "
-             "What FP32 finds in one image:";
+             "again. What FP32 finds in one image:";
     case NextStep::kNamePreprocessing:
       return "Say how the network's images are prepared, and begin again:";
     case NextStep::kCheckSamples:
@@ -83,7 +91,8 @@ std::string text_of(const FirstModel& made, const Advice& advice,
   text += to_text(made.quantized.coverage_line, "\n");
   if (made.quantized.verified) text += text_of(*made.quantized.verified);
   text += to_text("calibrated on ", samples_text(made.calibrated_on, compared), ", compared on ",
-                  compared_text(made), "\n\n", text_of(compared, width), "\nfiles:");
+                  compared_text(made), "\n", unused_text(made), "\n", text_of(compared, width),
+                  "\nfiles:");
   for (const std::string& file : made.files) text += to_text(" ", printable(file));
   text += to_text("\nthe same in steps:\n", lines_of(made.commands));
   text += to_text("next: ", advice.why, ". ", sentence_of(advice.step));

@@ -18,7 +18,7 @@ struct FirstModel {
   std::int64_t calibrated_on = 0;                 ///< number of samples
   bool too_few = false;                           ///< all set the ranges and were compared on, too
   std::optional<SourcedPreprocess> preprocess{};  ///< none if the samples were tensors
-  QuantizationSummary quantized{};
+  QuantizationSummary quantized{};                ///< `unused`: of the samples to calibrate on
   EvalResult compared{};
   /// Number of functions of one element, such as SiLU, that target `qtool` would run as tables but
   /// the target of the model does not.
@@ -33,8 +33,8 @@ struct FirstModel {
 /// The figures of the model that decide about the next step.
 FirstFigures figures_of(const FirstModel& made);
 
-/// Sizes, coverage, accuracy, files, the commands that give the same result, and the next step with
-/// the commands `next` that take it.
+/// Sizes, coverage, accuracy, files, the files that were not used, the commands that give the same
+/// result, and the next step with the commands `next` that take it.
 std::string text_of(const FirstModel& made, const Advice& advice,
                     const std::vector<CommandWords>& next, std::size_t width = kAnyWidth);
 std::string json_of(const FirstModel& made, const Advice& advice,

@@ -58,7 +58,8 @@ Json verification_json(const Verification& verified) {
 
 }  // namespace
 
-std::string text_of(const CalibrationTable& table, std::string_view output, std::size_t width) {
+std::string text_of(const CalibrationTable& table, std::string_view output,
+                    const UnusedFiles& unused, std::size_t width) {
   TextTable text({{"tensor"},
                   {"min", Kind::kNumber, 2},
                   {"max", Kind::kNumber, 1},
@@ -76,11 +77,11 @@ std::string text_of(const CalibrationTable& table, std::string_view output, std:
   }
   return to_text(text.to_string(width), "\n", table.activations.size(), " activations and ",
                  table.weights.size(), " weights by '", table.method, "' from ", table.image_count,
-                 table.preprocess ? " images" : " samples", " -> ", output, "\n");
+                 table.preprocess ? " images" : " samples", " -> ", output, "\n", text_of(unused));
 }
 
 std::string json_of(const CalibrationTable& table, std::string_view output,
-                    const std::optional<SourcedPreprocess>& preprocess) {
+                    const UnusedFiles& unused, const std::optional<SourcedPreprocess>& preprocess) {
   std::int64_t degenerate = 0;
   const ActivationEntry* worst = nullptr;
   for (const ActivationEntry& entry : table.activations) {
@@ -98,6 +99,7 @@ std::string json_of(const CalibrationTable& table, std::string_view output,
   if (worst != nullptr) {
     json["lowest_sqnr"] = {{"tensor", worst->tensor}, {"sqnr_db", *worst->sqnr_db}};
   }
+  add_unused(unused, json);
   return json_text(json);
 }
 
@@ -174,7 +176,8 @@ std::string text_of(const QuantizationSummary& s) {
   text += s.coverage_line + "\n";
   if (s.faster) text += text_of(*s.faster);
   text += overlap_line(s.overlap);
-  return s.verified ? text + text_of(*s.verified) : text;
+  if (s.verified) text += text_of(*s.verified);
+  return to_text(text, text_of(s.unused));
 }
 
 std::string json_of(const QuantizationSummary& s) {
@@ -221,6 +224,7 @@ std::string json_of(const QuantizationSummary& s) {
                                        {"scales", node.scales},
                                        {"smallest_share", node.smallest_share}});
   }
+  add_unused(s.unused, json);
   return json_text(json);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <set>
 #include <vector>
 
 #include "base/printable.h"
@@ -15,6 +17,7 @@ namespace {
 
 using Kind = TextTable::Kind;
 constexpr std::size_t kMaxSampleRows = 5;
+constexpr std::size_t kMaxBadImages = 10;
 
 // Adds the number of a class and its name. Each is empty if it is not known.
 void add_class(const EvalResult& result, std::int64_t index, std::vector<std::string>& fields) {
@@ -63,7 +66,39 @@ std::string rest_line(std::size_t rows) {
   return to_text("and ", rows - kMaxSampleRows, " more, see --json\n");
 }
 
+std::string more_line(std::int64_t count) {
+  return count > 0 ? to_text("  and ", count, " more\n") : std::string();
+}
+
+std::string bad_image_lines(const std::vector<BadImage>& bad) {
+  if (bad.empty()) return {};
+  std::string text = to_text("left out ", bad.size(), bad.size() == 1 ? " image:\n" : " images:\n");
+  const std::size_t named = std::min(bad.size(), kMaxBadImages);
+  for (std::size_t i = 0; i < named; ++i) text += to_text("  ", printable(bad[i].reason), "\n");
+  return to_text(text, more_line(static_cast<std::int64_t>(bad.size() - named)));
+}
+
+std::string passed_over_lines(const PassedOver& files) {
+  if (files.count == 0) return {};
+  std::string text = to_text("left out ", files.count, files.count == 1 ? " picture" : " pictures",
+                             " in formats that are not read (convert to PNG or JPEG):\n");
+  for (const auto& path : files.first) text += to_text("  ", printable(path.string()), "\n");
+  return to_text(text, more_line(files.count - std::ssize(files.first)));
+}
+
 }  // namespace
+
+void UnusedFiles::add(const std::vector<BadImage>& more) {
+  std::set<std::filesystem::path> known;
+  for (const BadImage& image : bad) known.insert(image.path);
+  for (const BadImage& image : more) {
+    if (!known.contains(image.path)) bad.push_back(image);
+  }
+}
+
+std::string text_of(const UnusedFiles& files) {
+  return to_text(bad_image_lines(files.bad), passed_over_lines(files.passed_over));
+}
 
 std::string samples_csv(const EvalResult& result) {
   std::vector<std::string> columns = kClassColumns;

@@ -3,12 +3,28 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "qtool/compare/evaluate.h"
 #include "qtool/samples/samples.h"
 #include "report/text_table.h"
 
 namespace qtool {
+
+/// The files of --images that a command did not use.
+struct UnusedFiles {
+  std::vector<BadImage> bad{};  ///< images that cannot be read
+  PassedOver passed_over{};     ///< see Samples::passed_over()
+
+  /// Adds the bad images that are not among `bad` yet. Several runs on the same samples find the
+  /// same ones.
+  void add(const std::vector<BadImage>& more);
+};
+
+/// The number of bad images and of files passed over, and up to ten of both by name. Empty if there
+/// are none. The result of every command that runs images has this text, because warnings are not
+/// shown with --quiet.
+std::string text_of(const UnusedFiles& files);
 
 // The results of eval for single samples and single classes.
 

@@ -26,6 +26,21 @@ Json json_top1(const EvalResult& result, const TopClass& top) {
 
 }  // namespace
 
+Json json_of(const std::vector<BadImage>& bad) {
+  Json rows = Json::array();
+  for (const BadImage& image : bad) {
+    rows.push_back({{"path", image.path.string()}, {"reason", image.reason}});
+  }
+  return rows;
+}
+
+void add_unused(const UnusedFiles& files, Json& json) {
+  Json first = Json::array();
+  for (const auto& path : files.passed_over.first) first.push_back(path.string());
+  json["left_out"] = json_of(files.bad);
+  json["passed_over"] = {{"count", files.passed_over.count}, {"first", std::move(first)}};
+}
+
 void add_classes(const EvalResult& result, Json& json) {
   if (result.classes == 0) return;
   const auto add_counts = [&](const std::array<std::int64_t, 2>& counts, Json& row) {

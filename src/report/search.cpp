@@ -266,7 +266,8 @@ std::string text_of(const SearchResult& result, std::size_t width) {
   const bool unmeasured = result.end != SearchEnd::kComplete && result.islands == 0;
   return to_text(text, "\n", result.tried, " models and ", result.islands, " sets of nodes in ",
                  to_fixed(result.seconds, 1), " s; ", end_text(result.end),
-                 unmeasured ? " before the sources of noise were measured" : "", "\n");
+                 unmeasured ? " before the sources of noise were measured" : "", "\n",
+                 text_of(UnusedFiles{result.bad, result.passed_over}));
 }
 
 std::string json_of(const SearchResult& result,
@@ -292,6 +293,7 @@ std::string json_of(const SearchResult& result,
   json["threads"] = result.threads;
   json["int8_seconds"] = result.int8_seconds;
   json["seconds"] = result.seconds;
+  add_unused({result.bad, result.passed_over}, json);
   return json_text(json);
 }
 

@@ -11,6 +11,7 @@
 #include "json/json.h"
 #include "json/json_text.h"
 #include "report/answers.h"
+#include "report/samples.h"
 #include "report/samples_json.h"
 #include "report/text_table.h"
 
@@ -137,7 +138,8 @@ std::string text_of_errors(const EvalResult& result, std::size_t width) {
 
 std::string text_of(const SetCheck& check, const Samples& samples, std::size_t width) {
   return to_text(set_verdict(check, samples.noun()), moves_text(check, width),
-                 setters_text(check, samples, width), twins_text(check, samples, width));
+                 setters_text(check, samples, width), twins_text(check, samples, width),
+                 text_of(UnusedFiles{check.bad, samples.passed_over()}));
 }
 
 std::string json_of(const SetCheck& check, const Samples& samples, const EvalResult* errors) {
@@ -170,8 +172,7 @@ std::string json_of(const SetCheck& check, const Samples& samples, const EvalRes
                                        {"b", samples.path(twins.second).string()},
                                        {"distance", twins.distance}});
   }
-  json["bad"] = Json::array();
-  for (const BadImage& bad : check.bad) json["bad"].push_back(bad.path.string());
+  add_unused({check.bad, samples.passed_over()}, json);
   if (errors == nullptr) return json_text(json);
   Json evaluation = Json::object();
   evaluation["sqnr_db"] = Json::array();

@@ -1,5 +1,6 @@
 #include "report/suggestions_json.h"
 
+#include "report/samples_json.h"
 #include "report/suggestions.h"
 
 namespace qtool {
@@ -33,6 +34,7 @@ nlohmann::ordered_json json_of(const SuggestResult& result) {
                                  {"gain_db", trial.gain_db},
                                  {"line", line_of(options_of(trial.change))}});
   }
+  json["left_out"] = json_of(result.bad);
   return json;
 }
 

@@ -1,13 +1,11 @@
 #include "qtool/search/search.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <memory>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "analyze/exclusions.h"
@@ -365,6 +363,8 @@ class Search {
     result_.frontier.push_back(result_.int8);
     for (const std::size_t i : shown) result_.frontier.push_back(tried_.point(i));
     result_.surest = tried_.surest();
+    result_.bad = memory_.bad(*trials_);
+    result_.passed_over = samples_.passed_over();
     result_.seconds = elapsed();
   }
 

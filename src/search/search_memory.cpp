@@ -18,6 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kSourcesName = "sources";
+constexpr const char* kBadName = "images left out";
 constexpr std::int64_t kMaxTrialBytes = std::int64_t{16} << 20;  ///< size of one result
 
 // Numbers are stored as their bits, because JSON has no infinity and no NaN.
@@ -122,6 +123,7 @@ void SearchMemory::run(const Trials& runner, std::vector<Trial>& trials, std::in
     fresh.push_back(trials[i]);
   }
   runner.run(fresh);
+  if (!runner.bad().empty()) keep(runner.bad());
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     keep(fresh[i]);
     trials[trial_of[i]] = std::move(fresh[i]);
@@ -151,6 +153,26 @@ void SearchMemory::keep(const Trial& trial) {
             {"noise", optional_bits(trial.noise)}};
   if (trial.noise) json["score"] = json_of(trial.score);
   results_->keep(name_of(trial.change), text_of(json));
+}
+
+std::vector<BadImage> SearchMemory::bad(const Trials& runner) const {
+  if (!runner.bad().empty()) return runner.bad();
+  const auto read = [](const Json& json) {
+    std::vector<BadImage> bad;
+    for (const Json& row : json) {
+      bad.push_back({row.at(0).get<std::string>(), row.at(1).get<std::string>()});
+    }
+    return bad;
+  };
+  return recalled(results_, kBadName, read).value_or(std::vector<BadImage>());
+}
+
+void SearchMemory::keep(const std::vector<BadImage>& bad) {
+  if (results_ == nullptr) return;
+  Json rows = Json::array();
+  for (const BadImage& image : bad)
+    rows.push_back(Json::array({image.path.string(), image.reason}));
+  results_->keep(kBadName, text_of(rows));
 }
 
 std::optional<AnalyzeResult> SearchMemory::sources() const {

@@ -23,6 +23,10 @@ class SearchMemory {
   /// keeps their results. `samples`: the number of samples. Throws as Trials::run() does.
   void run(const Trials& runner, std::vector<Trial>& trials, std::int64_t samples);
 
+  /// The images that the runs left out. If all trials were kept results, the images that the
+  /// earlier runs left out.
+  [[nodiscard]] std::vector<BadImage> bad(const Trials& runner) const;
+
   /// The kept sources, and the number of samples that were run. Only the kind, name, node, noise
   /// and share of a source are filled. nullopt where no sources are kept.
   [[nodiscard]] std::optional<AnalyzeResult> sources() const;
@@ -31,6 +35,7 @@ class SearchMemory {
  private:
   [[nodiscard]] bool recall(Trial& trial, std::int64_t samples) const;
   void keep(const Trial& trial);
+  void keep(const std::vector<BadImage>& bad);
 
   PartialResults* results_;
 };

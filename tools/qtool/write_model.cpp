@@ -92,6 +92,7 @@ void write_model(const Graph& int8, const Model& fp32, const Graph& prepared,
                              files.data_name};
     if (!options.verify) return model.require_readable();
     summary.verified = options.verify(model);
+    summary.unused.add(summary.verified->bad);
     for (const std::string& fault : summary.verified->faults) {
       refuse_unless_forced(to_text("--verify: ", fault), options, summary);
     }

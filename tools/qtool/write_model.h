@@ -29,9 +29,10 @@ struct WriteModelOptions {
 void declare_model(const std::string& output, bool external_data);
 
 /// Writes the model, and reads it as any user will before it gets its final name. Completes
-/// `summary`, which holds the report of quantize(). `prepared` is the graph that was quantized.
-/// Throws Error(kUnsupported) for a model that is of no use: nothing of it became integers, it does
-/// not run where `prepared` runs, or the comparison found faults.
+/// `summary`, which holds the report of quantize() and the files that its steps did not use.
+/// `prepared` is the graph that was quantized. Throws Error(kUnsupported) for a model that is of no
+/// use: nothing of it became integers, it does not run where `prepared` runs, or the comparison
+/// found faults.
 void write_model(const Graph& int8, const Model& fp32, const Graph& prepared,
                  const WriteModelOptions& options, QuantizationSummary& summary);
 

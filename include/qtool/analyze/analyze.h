@@ -123,6 +123,7 @@ struct AnalyzeResult {
   std::vector<std::string> not_compared;  ///< constants and tensors without a counterpart
   std::vector<BadImage> bad;              ///< images that were left out
   std::optional<Overlap> overlap{};       ///< as EvalResult::overlap, set by the caller
+  PassedOver passed_over{};               ///< see Samples::passed_over()
 
   /// The share of the noise that no source makes alone, because errors are positively correlated.
   /// Below 0 where errors cancel each other. Together with the shares of the sources it adds up to
@@ -218,6 +219,7 @@ struct SuggestResult {
   /// The changes that were tried for each of the worst sources alone, with or without a gain, in
   /// the order of the sources.
   std::vector<SourceTrial> by_source{};
+  std::vector<BadImage> bad{};  ///< images that were left out
 };
 
 /// Finds changes of the base model that improve accuracy. Each change is tried on the images before

@@ -105,6 +105,7 @@ struct EvalResult {
   /// With the images that set the ranges of INT8. evaluate() does not know them: its caller may set
   /// this by overlap_of().
   std::optional<Overlap> overlap{};
+  PassedOver passed_over{};  ///< see Samples::passed_over()
 
   /// Images per second through one model, preprocessing not counted.
   [[nodiscard]] double images_per_second(const ModelScore& score) const;

@@ -120,11 +120,13 @@ struct SearchResult {
   /// measure of the goal. They are spread evenly, the cheapest first, and have times if the budget
   /// allowed it.
   std::vector<SearchPoint> frontier;
-  std::int64_t islands = 0;   ///< sets of nodes that were considered
-  std::int64_t tried = 0;     ///< models that were run on the images
-  int threads = 1;            ///< threads with which times were measured
-  double int8_seconds = 0.0;  ///< median time of an image; 0 where no time was measured
-  double seconds = 0.0;       ///< time that the search took
+  std::int64_t islands = 0;     ///< sets of nodes that were considered
+  std::int64_t tried = 0;       ///< models that were run on the images
+  int threads = 1;              ///< threads with which times were measured
+  double int8_seconds = 0.0;    ///< median time of an image; 0 where no time was measured
+  double seconds = 0.0;         ///< time that the search took
+  std::vector<BadImage> bad{};  ///< images that were left out, in the order of the list
+  PassedOver passed_over{};     ///< see Samples::passed_over()
   /// As EvalResult::overlap, set by the caller. Usually the images that set the ranges are searched
   /// on, too.
   std::optional<Overlap> overlap{};

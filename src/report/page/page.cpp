@@ -188,6 +188,11 @@ Json figures_of(const Page& page) {
   // The rows of single images and classes are left out, because there may be any number of them.
   // They are in the output of --json and in CSV files.
   for (const char* list : {"top1_by_class", "confusions"}) figures["evaluation"].erase(list);
+  // The files that were not used are those of the analysis.
+  for (const char* list : {"left_out", "passed_over"}) figures["evaluation"].erase(list);
+  if (page.suggestions) figures["analysis"]["suggestions"].erase("left_out");
+  figures["unused_files"] =
+      static_cast<std::int64_t>(page.analysis.bad.size()) + page.analysis.passed_over.count;
   Json& flips = figures["evaluation"]["flips"];
   const std::size_t flipped = flips.size();
   flips = flipped;
@@ -216,7 +221,7 @@ void keep(std::size_t most, Json& figures) {
     if (list.size() > most) list.get_ref<Json::array_t&>().resize(most);
   };
   const std::size_t before = analysis["sources"].size();
-  for (const char* list : {"sources", "layers", "not_compared", "bad_images"}) {
+  for (const char* list : {"sources", "layers", "not_compared", "left_out"}) {
     shorten(analysis[list]);
   }
   shorten(figures["strip"]);
@@ -228,8 +233,8 @@ void keep(std::size_t most, Json& figures) {
   analysis.erase("suggestions");
   analysis["outputs"] = Json::array();
   analysis["faults"] = Json::array();
+  analysis["passed_over"]["first"] = Json::array();
   figures["evaluation"]["outputs"] = Json::array();
-  figures["evaluation"]["left_out"] = Json::array();
   figures["provenance"] = Json::array();
   figures["doubts"] = Json::array();
 }

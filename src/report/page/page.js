@@ -355,7 +355,7 @@
     const rows_of = [...page.provenance];
     if (analysis.preprocess) rows_of.push(['preprocessing', JSON.stringify(analysis.preprocess.used)],
       ['preprocessing from', analysis.preprocess.source]);
-    if (analysis.bad_images.length > 0) rows_of.push(['images left out', String(analysis.bad_images.length)]);
+    if (page.unused_files > 0) rows_of.push(['images left out', String(page.unused_files)]);
     for (const [what, value] of rows_of) {
       at('provenance').append(make('dt', {}, what), make('dd', {}, name(value)));
       if (what === 'model') at('model').textContent = value.split('/').pop();

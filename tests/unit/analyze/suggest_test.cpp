@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/file.h"
 #include "compare/metrics.h"
 #include "on_images/sequential_correction.h"
 #include "qtool/analyze/analyze.h"
@@ -202,6 +203,17 @@ TEST_F(SuggestTest, SaysThatNothingBringsAnything) {
   EXPECT_GT(result.tried, 5);
   EXPECT_TRUE(result.suggestions.empty());
   EXPECT_THAT(text_of(result), testing::HasSubstr("none brings 100.0 dB"));
+}
+
+TEST_F(SuggestTest, NamesTheImagesThatWereLeftOut) {
+  write_file(folder_.path() / "2broken.ppm", "P6\n");
+  folder_.add("scan.tif", 1);
+  const SuggestResult result = suggestions(base_);
+  ASSERT_EQ(result.bad.size(), 1U);
+  EXPECT_EQ(result.bad[0].path.filename(), "2broken.ppm");
+  const AnalyzeResult analysis = analyze(fp32_, Executor(int8(base_)), folder_.list(), options_);
+  EXPECT_EQ(analysis.bad, result.bad);
+  EXPECT_EQ(analysis.passed_over.count, 1);
 }
 
 TEST_F(SuggestTest, TriesOtherMethodsWhereThereAreStatistics) {

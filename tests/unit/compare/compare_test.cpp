@@ -258,12 +258,14 @@ TEST_F(Colours, CalibrateOnOnePlanWhateverTheWorkers) {
 
 TEST_F(Colours, AreLeftOutAndNamedWhenBad) {
   write_file(folder_ / "blue/broken.ppm", "P3 2 2 255\n1 2");
+  write_file(folder_ / "blue/scan.tif", "x");
   const Executor network(colour_network());
   for (const std::int64_t batch : {1, 4}) {
     const EvalResult result = evaluate(network, nullptr, images(), {.batch = batch});
     EXPECT_EQ(result.images, 5);
     ASSERT_EQ(result.bad.size(), 1U);
     EXPECT_THAT(result.bad[0].path.string(), testing::EndsWith("broken.ppm"));
+    EXPECT_EQ(result.passed_over.count, 1);
   }
   EXPECT_THROW(evaluate(network, nullptr, images(), {.bad_images = BadImages::kFail}), Error);
 }

@@ -71,6 +71,17 @@ TEST(Page, HoldsTheFiguresOfTheJson) {
   EXPECT_EQ(data_of(html).at("sources_left_out"), 0);
 }
 
+TEST(Page, CountsTheFilesThatWereNotUsed) {
+  Page page = page_of({"a"});
+  page.analysis.bad = {{"a.jpg", "image 'a.jpg' ends early"}};
+  page.analysis.passed_over = {2, {"x.gif", "y.tif"}};
+  page.evaluation.bad = page.analysis.bad;
+  page.suggestions.emplace().bad = page.analysis.bad;
+  const std::string html = html_of(page);
+  EXPECT_EQ(data_of(html).at("unused_files"), 3);
+  EXPECT_EQ(occurrences(html, "ends early"), 1U);
+}
+
 TEST(Page, NoNameLeavesTheBlock) {
   const std::string plain = html_of(page_of({"a"}));
   const std::vector<std::string> hostile{"</script><img src=x onerror=alert(1)>",

@@ -41,7 +41,7 @@ CalibrationTable three_activations() {
 }
 
 TEST(TextOfCalibration, ShowsEveryTensorWithItsRangeAndItsNoise) {
-  EXPECT_EQ(text_of(three_activations(), "out.json"),
+  EXPECT_EQ(text_of(three_activations(), "out.json", {}),
             "tensor      min      max  range                scale  zero point  SQNR dB\n"
             "good    -0.7500  12.5000  [-0.5000, 8.0000]  0.03125          16     40.0\n"
             "worst    0.0000   0.0000  [0.0000, 0.0000]         1           0     12.5\n"
@@ -54,7 +54,7 @@ TEST(TextOfCalibration, SaysWhatIsDegenerate) {
   CalibrationTable table;
   table.activations = {degenerate_activation("e", Degenerate::kEmpty),
                        degenerate_activation("s", Degenerate::kTooSmall)};
-  const std::string text = text_of(table, "out.json");
+  const std::string text = text_of(table, "out.json", {});
   EXPECT_THAT(text, ContainsRegex("e .* no values\n"));
   EXPECT_THAT(text, ContainsRegex("s .* too small\n"));
 }
@@ -62,7 +62,7 @@ TEST(TextOfCalibration, SaysWhatIsDegenerate) {
 TEST(JsonOfCalibration, CountsAndNamesTheNoisiestTensor) {
   SourcedPreprocess assumed;
   assumed.source = "assumed";
-  EXPECT_EQ(json::parse(json_of(three_activations(), "out.json", assumed)),
+  EXPECT_EQ(json::parse(json_of(three_activations(), "out.json", {}, assumed)),
             json({{"output", "out.json"},
                   {"method", "kl"},
                   {"images", 10},
@@ -78,11 +78,13 @@ TEST(JsonOfCalibration, CountsAndNamesTheNoisiestTensor) {
                   {"activations", 3},
                   {"weights", 1},
                   {"degenerate", 1},
-                  {"lowest_sqnr", {{"tensor", "worst"}, {"sqnr_db", 12.5}}}}));
+                  {"lowest_sqnr", {{"tensor", "worst"}, {"sqnr_db", 12.5}}},
+                  {"left_out", json::array()},
+                  {"passed_over", {{"count", 0}, {"first", json::array()}}}}));
 }
 
 TEST(JsonOfCalibration, LeavesTheNoiseOutWhereNoneIsKnown) {
-  const json parsed = json::parse(json_of(CalibrationTable(), "out.json", SourcedPreprocess()));
+  const json parsed = json::parse(json_of(CalibrationTable(), "out.json", {}, SourcedPreprocess()));
   EXPECT_FALSE(parsed.contains("lowest_sqnr"));
   EXPECT_EQ(parsed["activations"], 0);
 }
@@ -191,7 +193,9 @@ TEST(JsonOfQuantization, HasTheWholeReport) {
                   {"unequal_concats", json::array({{{"node", "cat"},
                                                     {"operands", {"a", "b"}},
                                                     {"scales", {0.5, 0.125}},
-                                                    {"smallest_share", 0.25}}})}}));
+                                                    {"smallest_share", 0.25}}})},
+                  {"left_out", json::array()},
+                  {"passed_over", {{"count", 0}, {"first", json::array()}}}}));
 }
 
 TEST(JsonOfQuantization, SaysTheRoleOfEveryNodeAndAReasonWhereThereIsOne) {

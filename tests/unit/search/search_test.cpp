@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyze/suggest_trials.h"
+#include "base/file.h"
 #include "base/partial_results.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
@@ -304,6 +305,24 @@ TEST_F(SearchTest, MeasuresWhatAFileKeepsOnlyBroken) {
        {"", "{", "[]", "{\"images\": 1}", "{\"images\": \"x\", \"sources\": [[1]]}"}) {
     partial.keep("sources", text);
     EXPECT_EQ(find_sqnr(30.0).best.exclude, whole.best.exclude);
+  }
+}
+
+// The images that were left out are part of the result, also if a file keeps all measurements.
+TEST_F(SearchTest, NamesTheImagesThatWereLeftOut) {
+  write_file(folder_.path() / "2broken.ppm", "P6\n");
+  folder_.add("scan.tif", 1);
+  PartialResults partial(folder_.path() / "left_out.partial", 7);
+  options_.partial = &partial;
+  plant("b_relu_out", 40.0F);
+  for (int run = 0; run < 2; ++run) {
+    const SearchResult result = find_sqnr(20.0);
+    EXPECT_EQ(result.int8.images, 5);
+    ASSERT_EQ(result.bad.size(), 1U);
+    EXPECT_EQ(result.bad[0].path.filename(), "2broken.ppm");
+    EXPECT_THAT(result.bad[0].reason, HasSubstr("2broken.ppm"));
+    EXPECT_EQ(result.passed_over.count, 1);
+    EXPECT_THAT(text_of(result), HasSubstr("left out 1 image:\n"));
   }
 }
 

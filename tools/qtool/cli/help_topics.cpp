@@ -102,7 +102,8 @@ std::string lists_text() {
   Page page;
   page.paragraph(
       "--images takes a folder or a list file. In a folder, every image counts, however deep; "
-      "the folder it lies in is its class. Names that begin with a dot are left out.");
+      "the folder it lies in is its class. Names that begin with a dot are left out. Every result "
+      "says which images could not be read, and which are in formats that are not read.");
   page.paragraph(
       "\nA list file has one image per line, in the order in which they run, with paths relative "
       "to the list. A class may follow, after a tab or a blank: its index, or its name as in "

@@ -293,7 +293,7 @@ void run_auto(AutoCommand& options, const Command& command) {
   eval.preprocess = make.preprocess;
   LearnReport report;
   StaticInputs inputs = inputs_of_samples(*fp32.executor, recipe, samples, make, report);
-  warn_of(report.bad);  // the later steps leave out the same images
+  made.quantized.unused = {std::move(report.bad), samples.passed_over()};
   if (report.doubt) warning(*report.doubt);
   made.calibrated_on = inputs.table.image_count;
   models.calibrated_on = inputs.table.image_ids;

@@ -73,9 +73,8 @@ CalibrateOptions library_options(const CalibrateCommand& options) {
 }
 
 // Collects statistics from the samples.
-Collection collected(const CalibrateCommand& options, const Model& model,
+Collection collected(const CalibrateCommand& options, const Model& model, const Samples& samples,
                      CalibrateOptions library) {
-  const Samples samples = options.images.list(model.executor->graph());
   ProgressDisplay progress("calibrate", options.images.noun(), options.run.progress_style());
   library.collect.progress = progress.callback();
   const Calibration calibration(*model.executor, std::move(library));
@@ -142,6 +141,7 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   const std::vector<std::string> asked_rewrites = library.rewrites;
   const Calibration calibration(*model.executor, library);
   std::optional<SourcedPreprocess> preprocess;
+  UnusedFiles unused;
   if (again) {
     if (collection.preprocess) {
       preprocess = {*collection.preprocess,
@@ -157,9 +157,10 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
     preprocess =
         options.preprocess.choose_for(options.images, model.stored_preprocess(), model.loaded);
     if (preprocess) library.collect.preprocess = preprocess->preprocess;
-    collection = collected(options, model, std::move(library));
+    const Samples samples = options.images.list(graph);
+    collection = collected(options, model, samples, std::move(library));
+    unused = {collection.bad, samples.passed_over()};
   }
-  warn_of(collection.bad);
   if (const std::optional<std::string> doubt = doubtful(collection)) warning(*doubt);
 
   const auto begin = std::chrono::steady_clock::now();
@@ -183,8 +184,8 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
     files.push_back({beside, statistics_bytes});
   }
   write_outputs(files);
-  options.run.json ? print_result(json_of(table, output, preprocess))
-                   : print_text(text_of(table, output, result_columns()));
+  options.run.json ? print_result(json_of(table, output, unused, preprocess))
+                   : print_text(text_of(table, output, unused, result_columns()));
 }
 
 }  // namespace

@@ -81,7 +81,6 @@ void run_images(ImagesCommand& options) {
   };
   const Calibration calibration(*model.executor, std::move(calibrate_options));
   const SetCheck check = check_set(calibration, target, samples);
-  warn_of(check.bad);
   if (options.run.json) {
     print_result(json_of(check, samples, errors ? &*errors : nullptr));
     return;

@@ -207,6 +207,8 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   MadeModel made = samples ? make_model(*fp32.executor, recipe, std::move(inputs), &*samples, make)
                            : make_model(prepared, recipe, std::move(inputs), make);
   options.accuracy.print(recipe, made.learned);
+  summary.unused.add(made.learned.bad);
+  if (samples) summary.unused.passed_over = samples->passed_over();
   Quantized int8 = std::move(made.int8);
   summary.report = std::move(int8.report);
   if (named) int8.graph.info.metadata[std::string(kPreprocessKey)] = to_json_text(*named);

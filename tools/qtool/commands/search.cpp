@@ -206,7 +206,7 @@ void run_search(SearchCommand& options, const Command& command) {
   make.bad_images = search_options.bad_images;
   const std::optional<Overlap> overlap =
       overlap_of(made.inputs.table.image_ids, samples, options.run.threads, interrupted);
-  options.accuracy.print(recipe, learn(*fp32.executor, recipe, samples, make, made.inputs));
+  learn(*fp32.executor, recipe, samples, make, made.inputs);
   const std::unique_ptr<PartialResults> partial =
       options.resume.open(options.resume.given() ? key_of(command, fp32, samples) : 0);
   search_options.partial = partial.get();

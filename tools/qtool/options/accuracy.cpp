@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "cli/checks.h"
 #include "console.h"
-#include "options/images.h"
 #include "qtool/base/error.h"
 #include "qtool/pipeline/make_model.h"
 
@@ -221,7 +220,6 @@ void AccuracyOptions::resume(MakeOptions& options) {
 }
 
 void AccuracyOptions::print(const Recipe& recipe, const LearnReport& report) const {
-  warn_of(report.bad);
   if (learning_steps(recipe).empty() || !info_of(recipe.effort).has_budget) return;
   note(to_text("--effort ", effort_, ": ", to_fixed(seconds_of(report, "tune_ranges"), 1),
                " s for the ranges, ", to_fixed(seconds_of(report, "round_weights"), 1),

@@ -50,8 +50,7 @@ class AccuracyOptions {
   void apply(const Command& command, bool has_samples, Recipe& recipe) const;
   /// Makes the steps use the file of --resume. This object must outlive their use.
   void resume(MakeOptions& options);
-  /// Prints what the steps of `recipe` reported: the images left out, and the time that was spent
-  /// of --budget.
+  /// Prints how much of --budget the steps of `recipe` took, if the effort has a budget.
   void print(const Recipe& recipe, const LearnReport& report) const;
   /// Removes the file of --resume. Call when the model is written.
   void finish();

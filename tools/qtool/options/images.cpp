@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "cli/checks.h"
@@ -107,12 +108,6 @@ Preprocess assumed(const InputGeometry& geometry) {
 }
 
 }  // namespace
-
-void warn_of(const std::vector<BadImage>& bad) {
-  constexpr std::size_t kNamed = 10;
-  for (std::size_t i = 0; i < bad.size() && i < kNamed; ++i) warning(bad[i].reason);
-  if (!bad.empty()) warning(to_text(bad.size(), " images left out (--strict makes this an error)"));
-}
 
 void take_preprocess(Option& option) {
   option.name_of(preset_names(), [](std::string_view name) {

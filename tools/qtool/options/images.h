@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cli/command.h"
 #include "model.h"
@@ -17,9 +16,6 @@ namespace qtool::tool {
 /// For a command with --inputs: adds rules that refuse the options for preparing images beside
 /// --inputs. Call when all of these options are added.
 void refuse_preprocess_of_tensors(Command& command);
-
-/// Warns about images that were left out: the reasons for the first ones, and the number of all.
-void warn_of(const std::vector<BadImage>& bad);
 
 /// Makes `option` accept the values of read_preprocess(), as far as they can be checked without
 /// reading a file.

@@ -7,7 +7,6 @@
 #include "cli/checks.h"
 #include "console.h"
 #include "files.h"
-#include "options/images.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
@@ -56,9 +55,7 @@ Verification verify_with_progress(const Model& fp32, const Model& int8, const Sa
   ProgressDisplay progress("verify", to_text(samples.noun(), "s"), run.progress_style());
   options.threads = run.threads;
   options.progress = progress.callback();
-  Verification verified = verify(*fp32.executor, *int8.executor, samples, options, min_sqnr_db);
-  warn_of(verified.bad);
-  return verified;
+  return verify(*fp32.executor, *int8.executor, samples, options, min_sqnr_db);
 }
 
 void add_verify_limit(Command& command, double& min_sqnr_db) {

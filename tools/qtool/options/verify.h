@@ -31,8 +31,7 @@ struct WrittenModel {
   void require_readable() const;
 };
 
-/// Calls verify(), with progress. Warns about samples that are left out. `make`: how samples are
-/// prepared.
+/// Calls verify(), with progress. `make`: how samples are prepared.
 Verification verify_with_progress(const Model& fp32, const Model& int8, const Samples& samples,
                                   const MakeOptions& make, const RunOptions& run,
                                   double min_sqnr_db);
