@@ -120,6 +120,10 @@ Trials::Trials(const Executor& fp32, const StaticInputs& base, const Samples& sa
     : fp32_(fp32), base_(base), samples_(samples), options_(options), answers_(std::move(answers)) {
   const std::vector<Tensor> first = first_sample(samples, options.preprocess, options.bad_images);
   require_fitting_detector(answers_, fp32, first, options.preprocess.layout);
+  if (samples.names_given() && !answers_.boxes && !answers_.mask) {
+    require_name_per_class(samples.class_names(),
+                           classes_of(fp32, first, 1, Requantization::kFloat));
+  }
   shapes_ = shapes_of(first);
 }
 

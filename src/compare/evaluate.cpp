@@ -326,15 +326,6 @@ class Evaluation {
   std::int64_t done_ = 0;
 };
 
-void require_known_labels(const Samples& samples, std::int64_t classes) {
-  for (std::int64_t i = 0; i < samples.size(); ++i) {
-    if (samples.label(i) < classes) continue;
-    throw Error(ErrorCode::kUsage,
-                to_text("image '", samples.path(i).string(), "' has class ", samples.label(i),
-                        ", the network knows classes 0 to ", classes - 1));
-  }
-}
-
 }  // namespace
 
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& samples,

@@ -277,6 +277,7 @@ ImageSet list_images(const fs::path& source, std::span<const std::string> labels
                         fs::is_directory(status) ? " at any depth" : "",
                         other_pictures_text(set.passed_over)));
   }
+  set.names_given = !labels.empty();
   const std::vector<std::int64_t> classes = index_labels(found, labels, numbers, set.class_names);
   for (std::size_t i = 0; i < found.size(); ++i) {
     set.entries.push_back({set.root / found[i].relative, classes[i]});

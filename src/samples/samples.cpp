@@ -61,6 +61,11 @@ const PassedOver& Samples::passed_over() const noexcept {
   return images == nullptr ? none : images->passed_over;
 }
 
+bool Samples::names_given() const noexcept {
+  const auto* images = std::get_if<ImageSet>(&set_);
+  return images != nullptr && images->names_given;
+}
+
 Samples Samples::part(std::int64_t first, std::int64_t parts) const {
   Samples some = *this;
   std::visit(

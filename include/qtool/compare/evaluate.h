@@ -132,6 +132,13 @@ std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& prepr
 std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,
                         Requantization requantization);
 
+/// Throws Error(kMismatch) when there are names and classes, but not one name for each class.
+void require_name_per_class(std::span<const std::string> names, std::int64_t classes);
+
+/// Calls require_name_per_class() for names that the caller gave the images, see ImageSet. Throws
+/// Error(kUsage), which names the image, when a label is not one of the `classes`.
+void require_known_labels(const Samples& samples, std::int64_t classes);
+
 /// Runs every sample through one or two models and compares the results.
 /// Each worker runs one image (or batch) at a time, with one thread inside the network. Both models
 /// get the same tensors. Everything but the times is merged in the order of the list, so it depends
@@ -140,7 +147,8 @@ std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample
 /// folder for each class. With missing folders, the numbers of the others would stand for wrong
 /// classes. Throws Error(kUsage) when a label is beyond the network's classes or `batch` is below
 /// 1, Error(kUnsupported) when images are for a network with several inputs, Error(kMismatch) when
-/// the models' ports differ, the outputs do not suit `answers` or no sample is usable,
+/// the models' ports differ, the outputs do not suit `answers`, a given list of class names does
+/// not have one for each class (unless labels are not used) or no sample is usable,
 /// Error(kCancelled) when `progress` stops the run, and the errors of the executor and of
 /// Samples::load(). With a batch of 1, tensors may differ in shape from sample to sample; images
 /// may not.

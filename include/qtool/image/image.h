@@ -65,6 +65,7 @@ struct ImageSet {
   std::vector<ImageEntry> entries;
   std::vector<std::string> class_names;  ///< index = label; empty when the labels are bare numbers
   PassedOver passed_over{};              ///< of the whole folder, whatever the limit
+  bool names_given = false;  ///< `class_names` are the caller's, not those of folders or of a list
 };
 
 /// The class names in a file, one per line, index = line from 0; surrounding blanks and empty lines

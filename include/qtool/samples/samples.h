@@ -149,6 +149,8 @@ class Samples {
   /// The pictures beside the images that are not read. Part and spread samples have those of the
   /// whole list; tensors have none.
   [[nodiscard]] const PassedOver& passed_over() const noexcept;
+  /// Whether class_names() are a list that the caller gave, see ImageSet.
+  [[nodiscard]] bool names_given() const noexcept;
 
   /// The shapes of the tensors of sample `i`, without reading it. Empty for images, whose shapes
   /// are not known in advance.

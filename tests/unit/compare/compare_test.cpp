@@ -283,9 +283,45 @@ TEST_F(Colours, OfAnotherSizeAreRefusedByName) {
 }
 
 TEST_F(Colours, BeyondTheClassesOfTheNetworkAreRefused) {
-  labels_ = {"black", "red", "green", "blue"};
+  ImageSet numbered = list_images(folder_);
+  numbered.entries.front().label = 3;
   const Executor network(colour_network());
-  EXPECT_THROW(evaluate(network, nullptr, images(), {}), Error);
+  try {
+    evaluate(network, nullptr, numbered, {});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_THAT(error.what(), testing::HasSubstr("has class 3, the network knows classes 0 to 2"));
+  }
+}
+
+TEST_F(Colours, AreRefusedWhenTheLabelsDoNotNameEachClass) {
+  const Executor network(colour_network());
+  const auto refusal = [&](std::vector<std::string> labels, LabelSource source) -> std::string {
+    labels_ = std::move(labels);
+    try {
+      evaluate(network, nullptr, images(), {.labels = source});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kMismatch);
+      return error.what();
+    }
+    return "accepted";
+  };
+  const auto named = [&](std::vector<std::string> labels) {
+    return refusal(std::move(labels), LabelSource::kNamed);
+  };
+  // All labels of the images are below 3, so that no image shows that the list is wrong.
+  EXPECT_EQ(named({"red", "green", "blue", "black", "white"}),
+            "the labels have 5 lines, the network has 3 classes");
+  EXPECT_THAT(named({"background", "red", "green", "blue"}),
+              testing::AllOf(testing::HasSubstr("4 lines"), testing::HasSubstr("leave it out")));
+  fs::remove_all(folder_ / "blue");
+  EXPECT_THAT(named({"red", "green"}),
+              testing::AllOf(testing::HasSubstr("2 lines"), testing::HasSubstr("need a line")));
+  EXPECT_EQ(named({"red", "green", "blue"}), "accepted");
+  EXPECT_EQ(refusal({"red", "green"}, LabelSource::kUnused), "accepted");
+  // The names of folders are no list: two of three classes may have images.
+  EXPECT_EQ(evaluate(network, nullptr, list_images(folder_), {}).labelled, 4);
 }
 
 TEST_F(Colours, InFewerFoldersThanClassesAreNotGuessedAt) {

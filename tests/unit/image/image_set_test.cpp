@@ -61,6 +61,7 @@ TEST_F(ImageSetTest, FoldersAreClassesAtAnyDepthAndInBytewiseOrder) {
   EXPECT_THAT(names(set),
               ElementsAre("B/1.ppm=0", "a/x/1.jpeg=2", "b/10.jpg=1", "b/2.PNG=1", "top.bmp=-1"));
   EXPECT_THAT(set.class_names, ElementsAre("B", "b", "x"));
+  EXPECT_FALSE(set.names_given);
 }
 
 TEST_F(ImageSetTest, EveryEndingOfAJpegCounts) {
@@ -105,6 +106,7 @@ TEST_F(ImageSetTest, LabelsGiveTheIndexByLineOrItsFirstWord) {
   const ImageSet set = list_images(root_, labels, 0);
   EXPECT_THAT(names(set), ElementsAre("cat/1.jpg=2", "n01/1.jpg=1"));
   EXPECT_EQ(set.class_names, labels);
+  EXPECT_TRUE(set.names_given);
 }
 
 TEST_F(ImageSetTest, UnknownAndAmbiguousClassesAreErrors) {

@@ -113,11 +113,7 @@ void run_infer(InferCommand& options, const Command& command) {
              .answers = answers,
              .layout = preprocess ? preprocess->preprocess.layout : TensorLayout::kNchw,
              .progress = progress.callback()});
-  if (!names.empty() && result.classes > 0 && std::ssize(names) != result.classes) {
-    throw Error(ErrorCode::kMismatch,
-                to_text("labels file '", options.labels, "' has ", names.size(),
-                        " lines, the network has ", result.classes, " classes"));
-  }
+  require_name_per_class(names, result.classes);
   options.run.json ? print_result(json_of(result, names, preprocess))
                    : print_text(text_of(result, names, result_columns()));
   if (!options.draw.empty()) {
