@@ -10,7 +10,6 @@
 #include "report/preprocessing_json.h"
 #include "report/samples.h"
 #include "report/samples_json.h"
-#include "report/suggestions.h"
 #include "report/suggestions_json.h"
 
 namespace qtool {
@@ -138,7 +137,8 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
 }
 
 std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPreprocess>& preprocess,
-                    const std::optional<SuggestResult>& suggestions) {
+                    const std::optional<SuggestResult>& suggestions,
+                    const MakingCommands& commands) {
   Json json;
   json["images"] = result.images;
   json["overlap"] = overlap_json(result.overlap);
@@ -166,7 +166,7 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
                               {"corrected_noise", layer.corrected}});
   }
   json["faults"] = result.faults();
-  if (suggestions) json["suggestions"] = json_of(*suggestions);
+  if (suggestions) json["suggestions"] = json_of(*suggestions, commands);
   json["not_compared"] = result.not_compared;
   add_unused({result.bad, result.passed_over}, json);
   return json_text(json);

@@ -6,6 +6,7 @@
 
 #include "qtool/analyze/analyze.h"
 #include "report/preprocessing.h"
+#include "report/suggestions.h"
 #include "report/text_table.h"
 
 namespace qtool {
@@ -13,8 +14,9 @@ namespace qtool {
 /// The `most` largest error sources as text for people; 0 means all sources.
 std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t width = kAnyWidth);
 /// All error sources as JSON for programs, in the form that render.h describes. `suggestions` is
-/// present if changes were tried.
+/// present if changes were tried; `commands` make the model, for the lines of the suggestions.
 std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPreprocess>& preprocess,
-                    const std::optional<SuggestResult>& suggestions = std::nullopt);
+                    const std::optional<SuggestResult>& suggestions = std::nullopt,
+                    const MakingCommands& commands = {});
 
 }  // namespace qtool

@@ -52,12 +52,14 @@ std::string_view sentence_of(NextStep step) {
       return "Correct --boxes or how images are prepared (see qtool help presets), and begin "
              "again. What FP32 finds in one image:";
     case NextStep::kNamePreprocessing:
-      return "Say how the network's images are prepared, and begin again:";
+      return "Say how the network's images are prepared, with --preprocess and a preset or a JSON "
+             "file, and begin again. The presets:";
     case NextStep::kCheckSamples:
       return "Correct --labels (without it, classes are the folders in the order of their "
              "names) or the preprocessing. What FP32 answers to one image:";
     case NextStep::kAddSamples:
-      return "Begin again with 100 or more samples like those the network will meet:";
+      return "Begin again with 100 or more samples like those the network will meet, in the folder "
+             "or list of --images or --inputs.";
     case NextStep::kOtherTarget:
       return "Begin again for target qtool, which runs each of them as one table and scales the "
              "channels around it (other runtimes read the model and compute them in FP32):";

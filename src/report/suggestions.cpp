@@ -60,9 +60,16 @@ ChangeOptions options_of(const Change& change) {
   return options;
 }
 
-std::string line_of(const ChangeOptions& options) {
-  std::string line = to_text("qtool ", options.command, " ...");
-  for (const std::string& word : options.words) line += to_text(" ", shell_word(printable(word)));
+ChangeLine line_of(const ChangeOptions& options, const MakingCommands& commands) {
+  const auto joined = [](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    for (std::string& word : words) word = printable(word);
+    return shell_line(words);
+  };
+  const bool ranges = options.command == "calibrate";
+  const std::vector<std::string>& command = ranges ? commands.calibrate : commands.quantize;
+  ChangeLine line{joined(command, options.words), !command.empty()};
+  if (line.complete && ranges) line.text += to_text(" && ", joined(commands.quantize_again, {}));
   return line;
 }
 
@@ -89,7 +96,7 @@ std::string by_source_text(const SuggestResult& result) {
 
 }  // namespace
 
-std::string text_of(const SuggestResult& result) {
+std::string text_of(const SuggestResult& result, const MakingCommands& commands) {
   std::string text =
       to_text(by_source_text(result), result.tried, " changes were tried on these images; ");
   const std::string threshold = to_text(to_fixed(result.min_gain_db, 1), " dB or more over the ",
@@ -101,10 +108,11 @@ std::string text_of(const SuggestResult& result) {
               ", against its ", milliseconds(result.int8_seconds, 2), " ms\n");
   for (const Suggestion& suggestion : result.suggestions) {
     const ChangeOptions options = options_of(suggestion.change);
-    text += to_text("\n", to_signed_fixed(suggestion.gain_db, 2), " dB, to ",
-                    to_fixed(suggestion.sqnr_db, 2), " dB; ",
-                    cost_text(suggestion.slower_seconds, result.int8_seconds), "\n    ",
-                    line_of(options), "\n");
+    const ChangeLine line = line_of(options, commands);
+    text += to_text(
+        "\n", to_signed_fixed(suggestion.gain_db, 2), " dB, to ", to_fixed(suggestion.sqnr_db, 2),
+        " dB; ", cost_text(suggestion.slower_seconds, result.int8_seconds), "\n    ",
+        line.complete ? "" : to_text("options of qtool ", options.command, ": "), line.text, "\n");
   }
   return text;
 }

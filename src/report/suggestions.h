@@ -14,14 +14,27 @@ struct ChangeOptions {
   std::vector<std::string> words;
 };
 ChangeOptions options_of(const Change& change);
-/// The command and its options quoted for a shell, for people to paste:
-/// `qtool quantize ... --exclude a`.
-std::string line_of(const ChangeOptions& options);
+
+/// The words of command lines that make the INT8 model, the program first. The options of a change
+/// go behind them. Empty where nothing says how the model was made.
+struct MakingCommands {
+  std::vector<std::string> quantize{};        ///< makes a model from the table
+  std::vector<std::string> calibrate{};       ///< decides the ranges again, for another table
+  std::vector<std::string> quantize_again{};  ///< makes a model from that other table
+};
+
+/// A change for people to paste into a shell.
+struct ChangeLine {
+  /// Whole commands, joined by &&, or only the options. Quoted for a shell.
+  std::string text;
+  bool complete = false;  ///< whether `text` is whole commands
+};
+ChangeLine line_of(const ChangeOptions& options, const MakingCommands& commands);
 
 /// The word for a kind of source.
 std::string_view name_of(SourceKind kind);
 
-/// The result as text for people. The options can be pasted behind the command that made the model.
-std::string text_of(const SuggestResult& result);
+/// The result as text for people.
+std::string text_of(const SuggestResult& result, const MakingCommands& commands = {});
 
 }  // namespace qtool

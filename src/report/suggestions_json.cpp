@@ -1,11 +1,10 @@
 #include "report/suggestions_json.h"
 
 #include "report/samples_json.h"
-#include "report/suggestions.h"
 
 namespace qtool {
 
-nlohmann::ordered_json json_of(const SuggestResult& result) {
+nlohmann::ordered_json json_of(const SuggestResult& result, const MakingCommands& commands) {
   nlohmann::ordered_json json;
   json["sqnr_db"] = result.sqnr_db;
   json["tried"] = result.tried;
@@ -15,11 +14,13 @@ nlohmann::ordered_json json_of(const SuggestResult& result) {
   json["list"] = nlohmann::ordered_json::array();
   for (const Suggestion& suggestion : result.suggestions) {
     const ChangeOptions options = options_of(suggestion.change);
+    const ChangeLine line = line_of(options, commands);
     const MedianInterval& slower = suggestion.slower_seconds;
     json["list"].push_back(
         {{"command", options.command},
          {"options", options.words},
-         {"line", line_of(options)},
+         {"line", line.text},
+         {"complete", line.complete},
          {"sqnr_db", suggestion.sqnr_db},
          {"gain_db", suggestion.gain_db},
          {"noise", suggestion.noise},
@@ -28,11 +29,13 @@ nlohmann::ordered_json json_of(const SuggestResult& result) {
   }
   json["by_source"] = nlohmann::ordered_json::array();
   for (const SourceTrial& trial : result.by_source) {
+    const ChangeLine line = line_of(options_of(trial.change), commands);
     json["by_source"].push_back({{"source", trial.source},
                                  {"kind", name_of(trial.kind)},
                                  {"what", trial.what},
                                  {"gain_db", trial.gain_db},
-                                 {"line", line_of(options_of(trial.change))}});
+                                 {"line", line.text},
+                                 {"complete", line.complete}});
   }
   json["left_out"] = json_of(result.bad);
   return json;

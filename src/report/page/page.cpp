@@ -181,7 +181,8 @@ Json figures_of(const Page& page) {
   }
   const Coverage coverage = coverage_of(steps);
   Json figures;
-  figures["analysis"] = Json::parse(json_of(page.analysis, page.preprocess, page.suggestions));
+  figures["analysis"] =
+      Json::parse(json_of(page.analysis, page.preprocess, page.suggestions, page.commands));
   for (Json& source : figures["analysis"]["sources"]) source.erase("channel_ranges");
   figures["noun"] = page.analysis.noun;
   figures["evaluation"] = Json::parse(json_of(page.evaluation, page.preprocess));

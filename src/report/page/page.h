@@ -12,6 +12,7 @@
 #include "qtool/compare/profile.h"
 #include "report/page/worst_images.h"
 #include "report/preprocessing.h"
+#include "report/suggestions.h"
 
 namespace qtool {
 
@@ -20,8 +21,9 @@ struct Page {
   AnalyzeResult analysis;
   std::optional<SourcedPreprocess> preprocess{};
   std::optional<SuggestResult> suggestions{};
-  EvalResult evaluation;  ///< of both models on the same samples
-  ProfileResult latency;  ///< of both models
+  MakingCommands commands{};  ///< that made the INT8 model, for the lines of the suggestions
+  EvalResult evaluation;      ///< of both models on the same samples
+  ProfileResult latency;      ///< of both models
   /// Bytes of all constants, see ModelSummary::parameter_bytes.
   std::int64_t fp32_bytes = 0;
   std::int64_t int8_bytes = 0;

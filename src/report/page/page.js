@@ -190,20 +190,19 @@
     at('tried').textContent = `${many(tried.tried, 'change')} were made and run on these ` +
       `${page.noun}s; ` + (list.length === 0 ? 'none brings' : 'these bring') +
       ` ${fixed(tried.min_gain_db, 1)} dB or more over the ${fixed(tried.sqnr_db, 2)} dB of the INT8 model` +
-      (list.length === 0 ? '.' : ', and as much more than every smaller one. Add the options to the ' +
-        'command that made the model.');
+      (list.length === 0 ? '.' : ', and as much more than every smaller one.');
     if (tried.by_source.length > 0) at('gains').append(draw.gains(tried.by_source));
     for (const change of list) {
       const {median, low, high} = change.slower_seconds;
-      const options = change.line.slice(change.line.indexOf(' ... ') + 5);
-      const button = make('button', {type: 'button', 'aria-label': `Copy ${options}`}, 'Copy');
-      button.addEventListener('click', () => copy(options, button));
+      const button = make('button', {type: 'button', 'aria-label': `Copy ${change.line}`}, 'Copy');
+      button.addEventListener('click', () => copy(change.line, button));
       const share = tried.int8_seconds > 0 ? ` (${signed(100 * median / tried.int8_seconds, 1)} %)` : '';
       at('suggestions').append(make('li', {},
         make('div', {}, make('strong', {}, `${signed(change.gain_db, 2)} dB`),
           ` to ${fixed(change.sqnr_db, 2)} dB; ${signed(1e3 * median, 2)} ms${share}, ` +
           `with 95 % confidence ${signed(1e3 * low, 2)} to ${signed(1e3 * high, 2)} ms`),
-        make('div', {class: 'copy'}, make('span', {class: 'line name'}, change.line), button)));
+        make('div', {class: 'copy'}, change.complete ? '' : `options of qtool ${change.command}: `,
+          make('span', {class: 'line name'}, change.line), button)));
     }
   }
 

@@ -109,7 +109,7 @@ TEST_F(SuggestTest, TriesACorrectionOfTheBiasesOnImages) {
       std::find_if(result.suggestions.begin(), result.suggestions.end(),
                    [](const Suggestion& s) { return !s.change.corrected_on.empty(); });
   ASSERT_NE(found, result.suggestions.end());
-  EXPECT_THAT(line_of(options_of(found->change)),
+  EXPECT_THAT(line_of(options_of(found->change), {}).text,
               testing::HasSubstr("--bias-correction sequential --images 'some photos'"));
   StaticInputs changed = base_;
   changed.options.rewrites = found->change.rewrites;
@@ -313,10 +313,34 @@ TEST(ChangeOptions, AreWordsOfACommandLine) {
   EXPECT_EQ(options_of(change).command, "quantize");
   SuggestResult result;
   result.suggestions.push_back({.change = change});
-  EXPECT_THAT(text_of(result), testing::HasSubstr("--range 'relu out=-0.5,6'"));
+  EXPECT_THAT(text_of(result),
+              testing::HasSubstr("\n    options of qtool quantize: --exclude conv1 "
+                                 "--exclude=-odd --range 'relu out=-0.5,6'\n"));
   Change method;
   method.method = "mse";
   EXPECT_EQ(options_of(method).command, "calibrate");
+}
+
+TEST(ChangeOptions, AreWholeCommandsWhereTheCommandIsKnown) {
+  MakingCommands commands;
+  commands.quantize = {"qtool", "quantize", "a model.onnx", "--table", "t.json"};
+  Change change;
+  change.exclude = {"conv1"};
+  Change method;
+  method.method = "mse";
+  const ChangeLine line = line_of(options_of(change), commands);
+  EXPECT_TRUE(line.complete);
+  EXPECT_EQ(line.text, "qtool quantize 'a model.onnx' --table t.json --exclude conv1");
+  EXPECT_FALSE(line_of(options_of(method), commands).complete);
+  EXPECT_EQ(line_of(options_of(method), commands).text, "--method mse");
+  commands.calibrate = {"qtool", "calibrate", "m.onnx", "--from", "t.json"};
+  commands.quantize_again = {"qtool", "quantize", "m.onnx", "--table", "other.json"};
+  EXPECT_EQ(line_of(options_of(method), commands).text,
+            "qtool calibrate m.onnx --from t.json --method mse && "
+            "qtool quantize m.onnx --table other.json");
+  SuggestResult result;
+  result.suggestions.push_back({.change = change});
+  EXPECT_THAT(text_of(result, commands), testing::HasSubstr("\n    " + line.text + "\n"));
 }
 
 // The ranks are those of the binomial distribution with p = 1/2 in published tables.

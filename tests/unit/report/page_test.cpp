@@ -82,6 +82,15 @@ TEST(Page, CountsTheFilesThatWereNotUsed) {
   EXPECT_EQ(occurrences(html, "ends early"), 1U);
 }
 
+TEST(Page, HoldsLinesThatRun) {
+  Page page = page_of({"a"});
+  page.suggestions.emplace().suggestions.push_back({.change = {.exclude = {"a b"}}});
+  page.commands.quantize = {"qtool", "quantize", "m.onnx"};
+  const Json change = data_of(html_of(page)).at("analysis").at("suggestions").at("list").at(0);
+  EXPECT_EQ(change.at("line"), "qtool quantize m.onnx --exclude 'a b'");
+  EXPECT_EQ(change.at("complete"), true);
+}
+
 TEST(Page, NoNameLeavesTheBlock) {
   const std::string plain = html_of(page_of({"a"}));
   const std::vector<std::string> hostile{"</script><img src=x onerror=alert(1)>",

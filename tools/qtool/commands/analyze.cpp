@@ -1,5 +1,6 @@
 #include "qtool/analyze/analyze.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -36,6 +37,7 @@
 #include "report/page/page.h"
 #include "report/shell.h"
 #include "report/suggestions.h"
+#include "shown_command.h"
 #include "signals.h"
 #include "step_display.h"
 #include "table_file.h"
@@ -170,6 +172,43 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   }
 }
 
+// The commands that make the INT8 model of the table. The model of --int8 does not say all options
+// that it was made with.
+MakingCommands making_commands_of(const AnalyzeCommand& options, const Command& command,
+                                  const std::optional<StaticInputs>& base) {
+  MakingCommands made;
+  if (options.table.empty() || !base) return made;
+  const auto named = [&](const char* ending) {
+    return default_output(options.model, options.target, to_text(".improved", ending));
+  };
+  const auto quantize_line = [&](const std::string& table) {
+    ShownCommand line("quantize", options.model);
+    line.value("--table", table);
+    line.take(command, {"--target", "--exclude", "--range", "--scale", "--wide", "--overrides"});
+    line.value("--output", named(".int8.onnx"));
+    return line.words();
+  };
+  made.quantize = quantize_line(options.table);
+  // What a user chose when the table was made is not among the options of this command.
+  const CalibrationTable& table = base->table;
+  MethodOptions usual;
+  usual.scheme = table.method_options.scheme;
+  const bool has_choices = !table.types.empty() || table.method_options != usual ||
+                           std::ranges::any_of(table.activations, [](const auto& entry) {
+                             return entry.origin == Origin::kUser;
+                           });
+  if (has_choices) return made;
+  const std::string other = named(".table.json");
+  ShownCommand line("calibrate", options.model);
+  line.value("--from", options.table);
+  line.take(command, {"--target", "--exclude", "--overrides"});
+  if (!table.rewrites.names.empty()) line.value("--equalize", "table");
+  line.value("--output", other);
+  made.calibrate = line.words();
+  made.quantize_again = quantize_line(other);
+  return made;
+}
+
 // The answers of both models to one image.
 InferResult answer_to(const std::string& path, const Subject& subject, const EvalOptions& eval) {
   std::vector<BadImage> bad;
@@ -235,7 +274,7 @@ Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Sa
   return page;
 }
 
-void run_analyze(AnalyzeCommand& options) {
+void run_analyze(AnalyzeCommand& options, const Command& command) {
   options.run.apply();
   if (!options.report.empty()) declare_output(options.report);
   if (options.int8.empty() == options.table.empty()) {
@@ -266,6 +305,7 @@ void run_analyze(AnalyzeCommand& options) {
   result.overlap = overlap_of(models.calibrated_on, samples, options.run.threads, interrupted);
   const std::optional<SuggestResult> suggestions =
       suggestions_of(options, subject, result, samples, analyze_options);
+  const MakingCommands commands = making_commands_of(options, command, subject.base);
   if (page) {
     page->analysis = result;
     page->suggestions = suggestions;
@@ -275,16 +315,17 @@ void run_analyze(AnalyzeCommand& options) {
           {to_text(result.overlap->noun, "s that also set the ranges"),
            to_text(result.overlap->common, " of ", result.overlap->samples)});
     }
+    page->commands = commands;
     const std::string html = html_of(*page);
     const OutputFile file{options.report, html};
     write_outputs({&file, 1});
   }
   if (options.run.json) {
-    print_result(json_of(result, preprocess, suggestions));
+    print_result(json_of(result, preprocess, suggestions, commands));
     return;
   }
   print_text(text_of(result, static_cast<std::size_t>(options.top), result_columns()));
-  if (suggestions) print_text(to_text("\n", text_of(*suggestions)));
+  if (suggestions) print_text(to_text("\n", text_of(*suggestions, commands)));
 }
 
 }  // namespace
@@ -318,7 +359,8 @@ void add_analyze(Program& program, Session& session) {
       .option("--suggest", options->suggest,
               "Sources to try changes for, the worst first; 0 tries none\n"
               "Each change is made and run on the images; the ones that bring 0.5 dB or more "
-              "are printed, as options of qtool quantize or calibrate.")
+              "are printed as commands; with --int8, as options for the command that made the "
+              "model.")
       .placeholder("N")
       .check(whole_number(0, 1000))
       .show_default();
@@ -339,9 +381,9 @@ void add_analyze(Program& program, Session& session) {
   command.show_first({"model", "--int8", "--table", "--images", "--inputs", "--limit",
                       "--preprocess", "--top", "--suggest", "--report", "--threads", "--json",
                       "--quiet", "--help"});
-  command.on_parsed([options, &session] {
+  command.on_parsed([options, &command, &session] {
     options->images.require_given();
-    session.run = [options] { run_analyze(*options); };
+    session.run = [options, &command] { run_analyze(*options, command); };
   });
 }
 

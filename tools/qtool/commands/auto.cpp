@@ -130,35 +130,16 @@ ShownCommand eval_line(const AutoCommand& options, const Command& command, const
   return line;
 }
 
-// The command line of auto itself, to repeat it with other samples or another preprocessing.
-ShownCommand own_line(const AutoCommand& options, const Command& command) {
-  ShownCommand line("auto", options.model);
-  line.take(command,
-            {"--target", "--effort", "--min-sqnr", "--output-dir", "--labels", "--threads"});
-  line.take_group(command, "Outputs");
-  return line;
-}
-
-// The command lines for the next step.
+// The command lines for the next step. None where only the user can say what is missing.
 std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& options,
                                       const Command& command, const Files& files,
                                       const FirstModel& made, const Recipe& recipe,
                                       const Halves& halves) {
   switch (advice.step) {
-    case NextStep::kNamePreprocessing: {
-      ShownCommand again = own_line(options, command);
-      again.take(command, {"--images", "--inputs", "--compare", "--limit", "--strict"});
-      again.take_group(command, "Preprocessing");
-      again.value("--preprocess", "NAME");
-      return {{"qtool", "help", "presets"}, again.words()};
-    }
-    case NextStep::kAddSamples: {
-      ShownCommand again = own_line(options, command);
-      again.value(options.images.inputs.empty() ? "--images" : "--inputs", "DIR");
-      again.take(command, {"--strict"});
-      again.take_group(command, "Preprocessing");
-      return {again.words()};
-    }
+    case NextStep::kNamePreprocessing:
+      return {{"qtool", "help", "presets"}};
+    case NextStep::kAddSamples:
+      return {};
     case NextStep::kOtherTarget: {
       ShownCommand again("auto", options.model);
       again.take(command, {"--images", "--inputs", "--compare", "--limit", "--strict"});
