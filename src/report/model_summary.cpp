@@ -102,6 +102,28 @@ Json json_of_names(const std::vector<NodeNames>& names) {
   return rows;
 }
 
+void add_parameters(const Tensor& tensor, ModelSummary& summary) {
+  summary.parameters += tensor.elements();
+  summary.parameter_bytes += tensor.bytes();
+}
+
+// Adds the constants of a graph and of the graphs inside its nodes.
+void add_parameters(const Graph& graph, ModelSummary& summary) {
+  for (const ValueId id : graph.living_values()) {
+    if (const auto& constant = graph.value(id).constant) add_parameters(*constant, summary);
+  }
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (node.is("Constant") && node.has("value")) {
+      if (const auto tensor = node.get_tensor("value")) add_parameters(*tensor, summary);
+    }
+    for (const auto& [key, attribute] : node.attributes) {
+      const auto* inner = std::get_if<std::shared_ptr<const Subgraph>>(&attribute);
+      if (inner != nullptr) add_parameters((*inner)->graph, summary);
+    }
+  }
+}
+
 }  // namespace
 
 bool ModelSummary::supported() const {
@@ -132,21 +154,10 @@ ModelSummary summarize(const Graph& graph) {
     count.op_type = name;
     ++count.nodes;
     count.supported = is_runnable(node.op_type, node.domain);
-    if (!node.is("Constant") || !node.has("value")) continue;
-    if (const std::shared_ptr<const Tensor> tensor = node.get_tensor("value")) {
-      summary.parameters += tensor->elements();
-      summary.parameter_bytes += tensor->bytes();
-    }
   }
   for (const auto& [name, count] : counts) summary.operators.push_back(count);
   std::ranges::stable_sort(summary.operators, std::ranges::greater(), &OperatorCount::nodes);
-
-  for (const ValueId id : graph.living_values()) {
-    const Value& value = graph.value(id);
-    if (value.constant == nullptr) continue;
-    summary.parameters += value.constant->elements();
-    summary.parameter_bytes += value.constant->bytes();
-  }
+  add_parameters(graph, summary);
   return summary;
 }
 

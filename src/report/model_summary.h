@@ -42,7 +42,8 @@ struct ModelSummary {
   std::vector<PortSummary> outputs;
   std::int64_t nodes = 0;
   std::vector<OperatorCount> operators;  ///< most frequent first, then by name
-  std::int64_t parameters = 0;           ///< elements of all constants, including Constant nodes
+  /// Elements of all constants, including Constant nodes and the graphs inside nodes.
+  std::int64_t parameters = 0;
   std::int64_t parameter_bytes = 0;
   std::map<std::string, std::string> metadata;
   std::vector<NodeNames> names;  ///< from names_of(); empty unless they were asked for
@@ -50,7 +51,8 @@ struct ModelSummary {
   [[nodiscard]] bool supported() const;
 };
 
-/// Counts the contents of a graph. Needs no shapes and accepts unknown operators. Cost: one pass.
+/// Counts the contents of a graph. Needs no shapes and accepts unknown operators. Cost: one pass
+/// over the graph and the graphs inside its nodes.
 ModelSummary summarize(const Graph& graph);
 
 /// The work of a compiled model.

@@ -10,6 +10,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement/placement.h"
+#include "support/parse_onnx.h"
 #include "unit/onnx_models.h"
 #include "unit/quantize_net.h"
 
@@ -146,6 +147,27 @@ TEST(ModelSummary, CountsWeightsInConstantNodes) {
   const ModelSummary summary = summarize(net.graph);
   EXPECT_EQ(summary.parameters, 6);
   EXPECT_EQ(summary.parameter_bytes, 24);
+}
+
+TEST(ModelSummary, CountsWeightsInsideBranches) {
+  const ModelSummary summary = summarize(load_text(R"(
+    <ir_version: 8, opset_import: [ "" : 13 ]>
+    g (float[2] x, bool c) => (float[2] y) <float[2] outer = {1, 2}> {
+      z = Add (x, outer)
+      y = If (c) <
+        then_branch = then () => (float[2] t) <float[2] w = {3, 4}> { t = Mul (z, w) },
+        else_branch = other () => (float[2] e) {
+          k = Constant <value = float[1] {5}> ()
+          d = Constant <value = bool {1}> ()
+          e = If (d) <
+            then_branch = inner () => (float[2] tt) <float[2] v = {6, 7}> { tt = Sub (z, v) },
+            else_branch = last () => (float[2] te) { te = Mul (z, k) }
+          >
+        }
+      >
+    })"));
+  EXPECT_EQ(summary.parameters, 2 + 2 + 1 + 1 + 2);
+  EXPECT_EQ(summary.parameter_bytes, 4 * (2 + 2 + 1 + 2) + 1);
 }
 
 Net convolution_and_product() {
