@@ -14,6 +14,7 @@
 #include "graph/node_name.h"
 #include "graph/obstacles.h"
 #include "json/json_text.h"
+#include "report/quantization.h"
 
 namespace qtool {
 namespace {
@@ -37,24 +38,6 @@ PortSummary describe_port(const Value& value) {
   }
   port.shape = value.shape ? to_text("[", extents, "]") : std::string("?");
   return port;
-}
-
-// The nodes that stay in FP32, one line per operator and reason, the most frequent first.
-std::string text_of_float_nodes(const QuantizeReport& report) {
-  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
-  for (const NodeReport& node : report.nodes) {
-    if (node.role == NodeRole::kFloat) ++counts[{node.op_type, node.reason}];
-  }
-  std::vector<std::pair<std::int64_t, std::string>> lines;
-  for (const auto& [what, count] : counts) {
-    lines.emplace_back(
-        count, to_text("  FP32: ", count, " ", printable(what.first), " (", what.second, ")\n"));
-  }
-  std::ranges::stable_sort(lines, std::ranges::greater(),
-                           &std::pair<std::int64_t, std::string>::first);
-  std::string text;
-  for (const auto& [count, line] : lines) text += line;
-  return text;
 }
 
 std::string text_of_names(const std::vector<NodeNames>& names, std::size_t width) {
@@ -222,9 +205,9 @@ std::string text_of(const ModelSummary& model, const std::optional<RunSummary>& 
                   to_fixed(static_cast<double>(plan.arena_bytes) / (1 << 20), 2), " MiB\n");
   if (run->outlook) {
     const QuantizeReport& report = run->outlook->report;
-    text +=
-        to_text("quantized for ", report.target, ": ",
-                coverage_line(run->outlook->coverage, report), "\n", text_of_float_nodes(report));
+    text += to_text("quantized for ", report.target, ": ",
+                    coverage_line(run->outlook->coverage, report), "\n",
+                    text_of_float_nodes(report, "  "));
   }
   return text;
 }

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/percent.h"
@@ -13,6 +18,7 @@
 #include "report/preprocessing_json.h"
 #include "report/samples.h"
 #include "report/samples_json.h"
+#include "report/shell.h"
 #include "report/text_table.h"
 
 namespace qtool {
@@ -38,6 +44,24 @@ std::string_view role_name(NodeRole role) {
 }
 
 constexpr std::size_t kMaxNamed = 5;
+constexpr std::size_t kShortTable = 10;
+
+// Whether each row of a short table is shown.
+std::vector<bool> rows_of_short_table(const std::vector<ActivationEntry>& entries) {
+  std::vector<std::size_t> by_sqnr(entries.size());
+  std::iota(by_sqnr.begin(), by_sqnr.end(), std::size_t{0});
+  std::ranges::stable_sort(by_sqnr, std::ranges::less(), [&](std::size_t i) {
+    return entries[i].sqnr_db.value_or(std::numeric_limits<double>::infinity());
+  });
+  std::vector<bool> shown;
+  for (const ActivationEntry& entry : entries) {
+    shown.push_back(entry.degenerate != Degenerate::kNo);
+  }
+  for (std::size_t rank = 0; rank < std::min(kShortTable, entries.size()); ++rank) {
+    shown[by_sqnr[rank]] = true;
+  }
+  return shown;
+}
 
 Json verification_json(const Verification& verified) {
   Json json{{"samples", verified.samples},
@@ -59,7 +83,7 @@ Json verification_json(const Verification& verified) {
 }  // namespace
 
 std::string text_of(const CalibrationTable& table, std::string_view output,
-                    const UnusedFiles& unused, std::size_t width) {
+                    const UnusedFiles& unused, ListLength length, std::size_t width) {
   TextTable text({{"tensor"},
                   {"min", Kind::kNumber, 2},
                   {"max", Kind::kNumber, 1},
@@ -68,14 +92,30 @@ std::string text_of(const CalibrationTable& table, std::string_view output,
                   {"zero point", Kind::kNumber, 3},
                   {"SQNR dB", Kind::kNumber, 5},
                   {"", Kind::kText, 6}});
-  for (const ActivationEntry& entry : table.activations) {
+  const std::vector<bool> shown = length == ListLength::kShort
+                                      ? rows_of_short_table(table.activations)
+                                      : std::vector<bool>(table.activations.size(), true);
+  std::int64_t left_out = 0;
+  for (std::size_t i = 0; i < table.activations.size(); ++i) {
+    const ActivationEntry& entry = table.activations[i];
+    if (!shown[i]) {
+      ++left_out;
+      continue;
+    }
     text.add({entry.tensor, to_fixed(entry.observed.min, 4), to_fixed(entry.observed.max, 4),
               to_text("[", to_fixed(entry.range.min, 4), ", ", to_fixed(entry.range.max, 4), "]"),
               to_text(entry.affine.scale), to_text(std::int64_t{entry.affine.zero_point}),
               entry.sqnr_db ? to_fixed(*entry.sqnr_db, 1) : "-",
               std::string(name_of(entry.degenerate))});
   }
-  return to_text(text.to_string(width), "\n", table.activations.size(), " activations and ",
+  std::string rest;
+  if (left_out > 0) {
+    rest = to_text(
+        "and ", left_out, left_out == 1 ? " tensor" : " tensors",
+        " of a higher SQNR; all of them: --verbose, or\n    ",
+        shell_line(std::vector<std::string>{"qtool", "table", "show", std::string(output)}), "\n");
+  }
+  return to_text(text.to_string(width), rest, "\n", table.activations.size(), " activations and ",
                  table.weights.size(), " weights by '", table.method, "' from ", table.image_count,
                  table.preprocess ? " images" : " samples", " -> ", output, "\n", text_of(unused));
 }
@@ -129,7 +169,24 @@ std::string text_of(const Verification& verified) {
   return text;
 }
 
-std::string text_of(const QuantizationSummary& s) {
+std::string text_of_float_nodes(const QuantizeReport& report, std::string_view indent) {
+  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
+  for (const NodeReport& node : report.nodes) {
+    if (node.role == NodeRole::kFloat) ++counts[{node.op_type, node.reason}];
+  }
+  std::vector<std::pair<std::int64_t, std::string>> lines;
+  for (const auto& [what, count] : counts) {
+    lines.emplace_back(count, to_text(indent, "FP32: ", count, " ", printable(what.first), " (",
+                                      printable(what.second), ")\n"));
+  }
+  std::ranges::stable_sort(lines, std::ranges::greater(),
+                           &std::pair<std::int64_t, std::string>::first);
+  std::string text;
+  for (const auto& [count, line] : lines) text += line;
+  return text;
+}
+
+std::string text_of(const QuantizationSummary& s, ListLength length) {
   std::string text = size_line(s);
   for (const RewriteReport& rewrite : s.report.rewrites) {
     if (rewrite.tensors == 0) continue;
@@ -157,13 +214,16 @@ std::string text_of(const QuantizationSummary& s) {
                     "' keep scales of their own: the narrowest uses ",
                     percent(concat_node.smallest_share, 1), " of the common range\n");
   }
-  std::vector<const NodeReport*> left;
-  for (const NodeReport& node : s.report.nodes) {
-    if (node.role == NodeRole::kFloat) left.push_back(&node);
-  }
-  for (const NodeReport* node : left) {
-    text += to_text("FP32: '", printable(node->node), "' ", printable(node->op_type), " (",
-                    printable(node->reason), ")\n");
+  if (length == ListLength::kShort) {
+    const std::string left = text_of_float_nodes(s.report, "");
+    text += left;
+    if (!left.empty()) text += "--verbose names each node in FP32\n";
+  } else {
+    for (const NodeReport& node : s.report.nodes) {
+      if (node.role != NodeRole::kFloat) continue;
+      text += to_text("FP32: '", printable(node.node), "' ", printable(node.op_type), " (",
+                      printable(node.reason), ")\n");
+    }
   }
   const std::vector<std::string>& uncorrected = s.report.uncorrected_layers;
   for (std::size_t i = 0; i < uncorrected.size() && i < kMaxNamed; ++i) {

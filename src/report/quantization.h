@@ -31,10 +31,14 @@ struct QuantizationSummary {
   UnusedFiles unused{};                ///< of the samples that were run
 };
 
+/// Whether a list in a text may be shortened. The text says that it was, and how to see all of it.
+enum class ListLength : std::uint8_t { kShort, kFull };
+
 /// The tensors of a table, each with range, scale, zero point, SQNR, and the reason if it is
-/// degenerate, in at most `width` columns. `unused`: files of its images that were not used.
+/// degenerate, in at most `width` columns. A short list has the ten with the lowest SQNR, and the
+/// degenerate ones. `unused`: files of its images that were not used.
 std::string text_of(const CalibrationTable& table, std::string_view output,
-                    const UnusedFiles& unused, std::size_t width = kAnyWidth);
+                    const UnusedFiles& unused, ListLength length, std::size_t width = kAnyWidth);
 /// Counts, the preprocessing of the images, and the tensor with the lowest SQNR. The table itself
 /// is not repeated, since the file `output` holds it as JSON.
 std::string json_of(const CalibrationTable& table, std::string_view output,
@@ -44,9 +48,12 @@ std::string json_of(const CalibrationTable& table, std::string_view output,
 std::string size_line(const QuantizationSummary& summary);
 /// `verified on 20 images, expected 3 dB or more: ...` and a line for each output.
 std::string text_of(const Verification& verified);
-/// Sizes, the coverage line, the verification, every node that stayed in FP32 with its reason, and
-/// the files that were not used.
-std::string text_of(const QuantizationSummary& summary);
+/// The nodes that stay in FP32: a line for each operator and reason with their number, the most
+/// frequent first. `indent` begins each line.
+std::string text_of_float_nodes(const QuantizeReport& report, std::string_view indent);
+/// Sizes, the coverage line, the verification, the nodes that stayed in FP32 with their reasons, and
+/// the files that were not used. A full list has a line for each of these nodes, a short one text_of_float_nodes().
+std::string text_of(const QuantizationSummary& summary, ListLength length);
 std::string json_of(const QuantizationSummary& summary);
 
 }  // namespace qtool

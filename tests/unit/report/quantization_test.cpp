@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "base/text.h"
 
 namespace qtool {
 namespace {
@@ -41,7 +44,7 @@ CalibrationTable three_activations() {
 }
 
 TEST(TextOfCalibration, ShowsEveryTensorWithItsRangeAndItsNoise) {
-  EXPECT_EQ(text_of(three_activations(), "out.json", {}),
+  EXPECT_EQ(text_of(three_activations(), "out.json", {}, ListLength::kFull),
             "tensor      min      max  range                scale  zero point  SQNR dB\n"
             "good    -0.7500  12.5000  [-0.5000, 8.0000]  0.03125          16     40.0\n"
             "worst    0.0000   0.0000  [0.0000, 0.0000]         1           0     12.5\n"
@@ -54,9 +57,32 @@ TEST(TextOfCalibration, SaysWhatIsDegenerate) {
   CalibrationTable table;
   table.activations = {degenerate_activation("e", Degenerate::kEmpty),
                        degenerate_activation("s", Degenerate::kTooSmall)};
-  const std::string text = text_of(table, "out.json", {});
+  const std::string text = text_of(table, "out.json", {}, ListLength::kShort);
   EXPECT_THAT(text, ContainsRegex("e .* no values\n"));
   EXPECT_THAT(text, ContainsRegex("s .* too small\n"));
+}
+
+TEST(TextOfCalibration, ShowsTheNoisiestAndTheDegenerateOfMany) {
+  CalibrationTable table;
+  for (int i = 0; i < 30; ++i) {
+    table.activations.push_back(degenerate_activation(i < 10 ? to_text("t0", i) : to_text("t", i)));
+    table.activations.back().sqnr_db = 60.0 - i;
+  }
+  table.activations[0].degenerate = Degenerate::kAllZero;
+  table.activations[25].sqnr_db.reset();
+  const std::string text = text_of(table, "a table.json", ListLength::kShort);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 11 + 2 + 2);
+  for (const char* shown : {"\nt00 ", "\nt19 ", "\nt24 ", "\nt26 ", "\nt29 "}) {
+    EXPECT_THAT(text, HasSubstr(shown));
+  }
+  for (const char* absent : {"\nt01 ", "\nt18 ", "\nt25 "}) {
+    EXPECT_THAT(text, testing::Not(HasSubstr(absent)));
+  }
+  EXPECT_LT(text.find("\nt19 "), text.find("\nt29 "));  // in the order of the network
+  EXPECT_THAT(text, HasSubstr("\nand 19 tensors of a higher SQNR; all of them: --verbose, or\n"
+                              "    qtool table show 'a table.json'\n\n30 activations"));
+  const std::string full = text_of(table, "a table.json", ListLength::kFull);
+  EXPECT_EQ(std::count(full.begin(), full.end(), '\n'), 1 + 30 + 2);
 }
 
 TEST(JsonOfCalibration, CountsAndNamesTheNoisiestTensor) {
@@ -103,33 +129,49 @@ QuantizationSummary one_layer_left() {
 }
 
 TEST(TextOfQuantization, NamesEveryNodeThatStayedInFp32) {
-  EXPECT_EQ(text_of(one_layer_left()),
+  EXPECT_EQ(text_of(one_layer_left(), ListLength::kFull),
             "m.onnx: 525 bytes, 26.2 % of FP32\n"
             "FP32: 'head' Conv (excluded by --exclude)\n"
             "FP32: 'soft' Softmax (no integer form)\n"
             "the coverage line\n");
 }
 
+TEST(TextOfQuantization, CountsNodesInFp32ByOperatorAndReason) {
+  QuantizationSummary summary = one_layer_left();
+  for (const char* name : {"a", "b", "c"}) {
+    summary.report.nodes.push_back({name, "Softmax", NodeRole::kFloat, "no integer form"});
+  }
+  EXPECT_EQ(text_of(summary, ListLength::kShort),
+            "m.onnx: 525 bytes, 26.2 % of FP32\n"
+            "FP32: 4 Softmax (no integer form)\n"
+            "FP32: 1 Conv (excluded by --exclude)\n"
+            "--verbose names each node in FP32\n"
+            "the coverage line\n");
+  summary.report.nodes.clear();
+  EXPECT_EQ(text_of(summary, ListLength::kShort),
+            "m.onnx: 525 bytes, 26.2 % of FP32\nthe coverage line\n");
+}
+
 TEST(TextOfQuantization, DoesNotDivideByAnEmptyModel) {
   QuantizationSummary summary;
   summary.output = "m.onnx";
   summary.int8_bytes = 5;
-  EXPECT_EQ(text_of(summary), "m.onnx: 5 bytes, 0.0 % of FP32\n\n");
+  EXPECT_EQ(text_of(summary, ListLength::kShort), "m.onnx: 5 bytes, 0.0 % of FP32\n\n");
 }
 
 TEST(TextOfQuantization, NotesConcatenationsWhoseOperandsKeepTheirScales) {
   QuantizationSummary summary = one_layer_left();
   summary.report.unequal_concats = {{"cat", {"a", "b"}, {0.5F, 0.125F}, 0.25}};
-  EXPECT_THAT(text_of(summary),
+  EXPECT_THAT(text_of(summary, ListLength::kShort),
               HasSubstr("note: the operands of 'cat' keep scales of their own: the narrowest uses "
                         "25.0 % of the common range\n"));
 }
 
 TEST(TextOfQuantization, SaysWhichConvolutionsOnnxRuntimeRunsInFp32) {
   QuantizationSummary summary = one_layer_left();
-  EXPECT_THAT(text_of(summary), testing::Not(HasSubstr("ONNX Runtime")));
+  EXPECT_THAT(text_of(summary, ListLength::kShort), testing::Not(HasSubstr("ONNX Runtime")));
   summary.report.residuals = 9;
-  EXPECT_THAT(text_of(summary),
+  EXPECT_THAT(text_of(summary, ListLength::kShort),
               HasSubstr("note: convolutions that add a shortcut before they round: 9; ONNX Runtime "
                         "runs these in FP32\n"));
 }
@@ -137,11 +179,13 @@ TEST(TextOfQuantization, SaysWhichConvolutionsOnnxRuntimeRunsInFp32) {
 TEST(TextOfQuantization, NamesFiveLayersWithoutCorrectionAndCountsTheRest) {
   QuantizationSummary summary = one_layer_left();
   summary.report.uncorrected_layers = {"a"};
-  EXPECT_THAT(text_of(summary), HasSubstr("\nbias not corrected: 'a'\nthe coverage line\n"));
+  EXPECT_THAT(text_of(summary, ListLength::kShort),
+              HasSubstr("\nbias not corrected: 'a'\nthe coverage line\n"));
   summary.report.uncorrected_layers = {"a", "b", "c", "d", "e"};
-  EXPECT_THAT(text_of(summary), HasSubstr("\nbias not corrected: 'a', 'b', 'c', 'd', 'e'\nthe"));
+  EXPECT_THAT(text_of(summary, ListLength::kShort),
+              HasSubstr("\nbias not corrected: 'a', 'b', 'c', 'd', 'e'\nthe"));
   summary.report.uncorrected_layers = {"a", "b", "c", "d", "e", "f", "g"};
-  EXPECT_THAT(text_of(summary),
+  EXPECT_THAT(text_of(summary, ListLength::kShort),
               HasSubstr("\nbias not corrected: 'a', 'b', 'c', 'd', 'e' and 2 more\nthe"));
 }
 

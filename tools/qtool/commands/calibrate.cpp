@@ -185,7 +185,8 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   }
   write_outputs(files);
   options.run.json ? print_result(json_of(table, output, unused, preprocess))
-                   : print_text(text_of(table, output, unused, result_columns()));
+                   : print_text(text_of(table, output, unused, options.run.list_length(),
+                                        result_columns()));
 }
 
 }  // namespace

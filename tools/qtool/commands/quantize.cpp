@@ -111,7 +111,8 @@ Preprocess preprocess_of(const std::optional<Preprocess>& named, const Calibrati
 }
 
 void print(const QuantizationSummary& summary, const QuantizeCommand& options) {
-  options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
+  options.run.json ? print_result(json_of(summary))
+                   : print_text(text_of(summary, options.run.list_length()));
 }
 
 bool holds_lstm(const Graph& graph) {

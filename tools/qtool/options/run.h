@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "progress.h"
+#include "report/quantization.h"
 
 namespace qtool::tool {
 
@@ -20,6 +21,10 @@ struct RunOptions {
   void apply();
   /// How progress appears under these flags.
   [[nodiscard]] ProgressStyle progress_style() const;
+  /// Whether long lists of the result are shortened: not with --verbose.
+  [[nodiscard]] ListLength list_length() const {
+    return verbose ? ListLength::kFull : ListLength::kShort;
+  }
 };
 
 }  // namespace qtool::tool
