@@ -55,7 +55,8 @@ set +e
 # and the tensor names of the embedded example in their place.
 as_example() {
   sed -e 's/--preprocess imagenet/--preprocess preprocess.json/' \
-    -e "s/'relu6_\*=/'\/features\/features.2\/*=/" -e 's/data=0/input=0/'
+    -e "s/'relu6_\*=/'\/features\/features.2\/*=/" -e 's/data=0/input=0/' \
+    -e "s/--exclude conv0 --exclude b0.dw/--exclude '\/features\/features.2\/*'/"
 }
 # Prints why a command is not run, and nothing if it is run.
 exception() {
@@ -64,7 +65,6 @@ exception() {
     *" --boxes "*) echo "a detector, and the embedded example is none" ;;
     *" vad.onnx "*) echo "a network for sound, and the embedded example is none" ;;
     *" COMMAND "* | *" TOPIC"*) echo "a placeholder" ;;
-    *" ... "*) echo "what analyze prints, for the reader to complete" ;;
   esac
 }
 
