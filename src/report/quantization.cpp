@@ -234,6 +234,11 @@ std::string text_of(const QuantizationSummary& s, ListLength length) {
   }
   if (!uncorrected.empty()) text += "\n";
   text += s.coverage_line + "\n";
+  if (!s.bench.empty()) {
+    text +=
+        to_text("the speed depends on the runtime, and may be below FP32's; to measure it here:\n",
+                "    ", shell_line(s.bench), "\n");
+  }
   if (s.faster) text += text_of(*s.faster);
   text += overlap_line(s.overlap);
   if (s.verified) text += text_of(*s.verified);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "qtool/calib/table.h"
 #include "qtool/compare/evaluate.h"
@@ -29,6 +30,8 @@ struct QuantizationSummary {
   std::optional<FasterResult> faster;  ///< result of --faster-only
   std::optional<Overlap> overlap;      ///< of the given samples with those that set the ranges
   UnusedFiles unused{};                ///< of the samples that were run
+  /// The words of a command that measures how fast the model is. Empty where that is not in doubt.
+  std::vector<std::string> bench{};
 };
 
 /// Whether a list in a text may be shortened. The text says that it was, and how to see all of it.
@@ -51,8 +54,9 @@ std::string text_of(const Verification& verified);
 /// The nodes that stay in FP32: a line for each operator and reason with their number, the most
 /// frequent first. `indent` begins each line.
 std::string text_of_float_nodes(const QuantizeReport& report, std::string_view indent);
-/// Sizes, the coverage line, the verification, the nodes that stayed in FP32 with their reasons, and
-/// the files that were not used. A full list has a line for each of these nodes, a short one text_of_float_nodes().
+/// Sizes, the coverage line, the verification, the nodes that stayed in FP32 with their reasons,
+/// and the files that were not used. A full list has a line for each of these nodes, a short one
+/// text_of_float_nodes(). With a command `bench`, the text says that the speed must be measured.
 std::string text_of(const QuantizationSummary& summary, ListLength length);
 std::string json_of(const QuantizationSummary& summary);
 

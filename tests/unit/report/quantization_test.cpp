@@ -70,7 +70,7 @@ TEST(TextOfCalibration, ShowsTheNoisiestAndTheDegenerateOfMany) {
   }
   table.activations[0].degenerate = Degenerate::kAllZero;
   table.activations[25].sqnr_db.reset();
-  const std::string text = text_of(table, "a table.json", ListLength::kShort);
+  const std::string text = text_of(table, "a table.json", {}, ListLength::kShort);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 11 + 2 + 2);
   for (const char* shown : {"\nt00 ", "\nt19 ", "\nt24 ", "\nt26 ", "\nt29 "}) {
     EXPECT_THAT(text, HasSubstr(shown));
@@ -81,7 +81,7 @@ TEST(TextOfCalibration, ShowsTheNoisiestAndTheDegenerateOfMany) {
   EXPECT_LT(text.find("\nt19 "), text.find("\nt29 "));  // in the order of the network
   EXPECT_THAT(text, HasSubstr("\nand 19 tensors of a higher SQNR; all of them: --verbose, or\n"
                               "    qtool table show 'a table.json'\n\n30 activations"));
-  const std::string full = text_of(table, "a table.json", ListLength::kFull);
+  const std::string full = text_of(table, "a table.json", {}, ListLength::kFull);
   EXPECT_EQ(std::count(full.begin(), full.end(), '\n'), 1 + 30 + 2);
 }
 
@@ -174,6 +174,16 @@ TEST(TextOfQuantization, SaysWhichConvolutionsOnnxRuntimeRunsInFp32) {
   EXPECT_THAT(text_of(summary, ListLength::kShort),
               HasSubstr("note: convolutions that add a shortcut before they round: 9; ONNX Runtime "
                         "runs these in FP32\n"));
+}
+
+TEST(TextOfQuantization, SaysHowToMeasureASpeedThatIsInDoubt) {
+  QuantizationSummary summary = one_layer_left();
+  EXPECT_THAT(text_of(summary, ListLength::kShort), testing::Not(HasSubstr("bench")));
+  summary.bench = {"qtool", "bench", "a model.onnx", "--int8", "m.onnx"};
+  EXPECT_THAT(
+      text_of(summary, ListLength::kShort),
+      HasSubstr("\nthe speed depends on the runtime, and may be below FP32's; to measure it "
+                "here:\n    qtool bench 'a model.onnx' --int8 m.onnx\n"));
 }
 
 TEST(TextOfQuantization, NamesFiveLayersWithoutCorrectionAndCountsTheRest) {

@@ -184,9 +184,9 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
     files.push_back({beside, statistics_bytes});
   }
   write_outputs(files);
-  options.run.json ? print_result(json_of(table, output, unused, preprocess))
-                   : print_text(text_of(table, output, unused, options.run.list_length(),
-                                        result_columns()));
+  options.run.json
+      ? print_result(json_of(table, output, unused, preprocess))
+      : print_text(text_of(table, output, unused, options.run.list_length(), result_columns()));
 }
 
 }  // namespace

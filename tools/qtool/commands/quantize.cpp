@@ -32,6 +32,7 @@
 #include "qtool/samples/samples.h"
 #include "quantize_warnings.h"
 #include "report/quantization.h"
+#include "shown_command.h"
 #include "signals.h"
 #include "step_display.h"
 #include "table_file.h"
@@ -222,6 +223,13 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   }
   write_model(int8.graph, fp32, prepared, write, summary);
   options.accuracy.finish();
+  // In these modes an inference may take longer than in FP32. Without a count of multiplications,
+  // qtool cannot run the model.
+  if (mode != QuantizeMode::kStatic && summary.coverage.macs > 0) {
+    ShownCommand bench("bench", options.model);
+    bench.value("--int8", write.output);
+    summary.bench = bench.words();
+  }
   print(summary, options);
 }
 
