@@ -132,8 +132,8 @@ class Placer {
     for (const NodeId id : graph_.nodes()) {
       if (!accepted(id) || function_of(id) != nullptr) continue;
       if (activation_[id] != kNoNode || fused_into_[id] != kNoNode) continue;
-      const ValueId result = graph_.node(id).outputs[0];
-      if (graph_.is_output(result)) continue;
+      const ValueId result = graph_.node(id).outputs[0];  // a GRU may give its last state alone
+      if (result == kNoValue || graph_.is_output(result)) continue;
       const std::vector<NodeId>& readers = graph_.consumers(result);
       if (readers.size() != 1 || !accepted(readers[0])) continue;
       if (function_of(readers[0]) != nullptr) continue;

@@ -115,7 +115,9 @@ std::vector<float> InputRows::gather_windows(const TensorView& input, std::int64
 PassedInterval passed_interval(const Graph& graph, NodeId id) {
   PassedInterval passed;
   const ValueId result = graph.node(id).outputs[0];
-  if (graph.is_output(result) || graph.consumers(result).size() != 1) return passed;
+  if (result == kNoValue || graph.is_output(result) || graph.consumers(result).size() != 1) {
+    return passed;
+  }
   const Node& next = graph.node(graph.consumers(result).front());
   if (next.inputs[0] != result) return passed;
   if (const std::optional<Range> bounds = clamp_of(graph, next))

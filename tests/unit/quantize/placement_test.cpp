@@ -448,5 +448,22 @@ TEST(Placement, KeepsARecurrentLayerInFp32WhoseWeightsDoNotFitEachOther) {
   EXPECT_EQ(role_of({1, 24, 64}, {1, 32, 8}), NodeRole::kFloat);
 }
 
+// Exporters leave out the states of all steps where only the last one is used.
+TEST(Placement, TakesARecurrentLayerThatGivesItsLastStateAlone) {
+  Net net;
+  net.input("x", {3, 1, 64});
+  net.constant("w", Tensor(DType::kFloat32, {1, 24, 64}));
+  net.constant("r", Tensor(DType::kFloat32, {1, 24, 8}));
+  Node gru;
+  gru.name = "gru";
+  gru.op_type = "GRU";
+  gru.inputs = {net.id("x"), net.id("w"), net.id("r")};
+  gru.outputs = {kNoValue, net.graph.add_value("last")};
+  gru.attributes = {{"hidden_size", std::int64_t{8}}};
+  net.graph.add_node(std::move(gru));
+  net.output("last");
+  EXPECT_EQ(placed(net, "gru").role, NodeRole::kInteger);
+}
+
 }  // namespace
 }  // namespace qtool
