@@ -58,7 +58,7 @@ TEST(Advise, SaysThatImagesWereNotHeldOut) {
   const Advice advice = advice_on(made);
   EXPECT_EQ(advice.step, NextStep::kUse);
   EXPECT_EQ(advice.why,
-            "no figure is below its limit, but 20 of the 100 images to compare on also set the "
+            "no figure is below its limit, but 20 of the 1000 images to compare on also set the "
             "ranges");
 }
 
@@ -221,7 +221,7 @@ TEST(FirstModelText, ShowsCommandsAsAShellTakesThem) {
   const Advice advice = advice_on(made);
   const std::vector<CommandWords> next = {{"qtool", "infer", "a b"}};
   const std::string text = text_of(made, advice, next);
-  EXPECT_THAT(text, HasSubstr("calibrated on 100 images, compared on 100 others\n"));
+  EXPECT_THAT(text, HasSubstr("calibrated on 100 images, compared on 1000 others\n"));
   EXPECT_THAT(text, HasSubstr("\n    qtool eval 'it'\\''s.onnx'\nnext: "));
   EXPECT_THAT(text, HasSubstr("\n    qtool infer 'a b'\n"));
   const auto json = nlohmann::json::parse(json_of(made, advice, next));
@@ -238,11 +238,12 @@ TEST(FirstModelText, CallsImagesHeldOutOnlyIfNoneOfThemSetTheRanges) {
   EXPECT_EQ(json()["overlap"], 0);
   EXPECT_EQ(json()["eval"]["overlap"], 0);
   made.compared.overlap->common = 3;
-  EXPECT_THAT(text(), HasSubstr("compared on 100, of which 3 also set the ranges: not held out\n"));
+  EXPECT_THAT(text(),
+              HasSubstr("compared on 1000, of which 3 also set the ranges: not held out\n"));
   EXPECT_EQ(json()["held_out"], false);
   EXPECT_EQ(json()["overlap"], 3);
   made.compared.overlap.reset();
-  EXPECT_THAT(text(), HasSubstr("compared on 100, which may also have set the ranges\n"));
+  EXPECT_THAT(text(), HasSubstr("compared on 1000, which may also have set the ranges\n"));
   EXPECT_EQ(json()["held_out"], false);
   EXPECT_EQ(json()["overlap"], nullptr);
   made.too_few = true;
