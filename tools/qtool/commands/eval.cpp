@@ -81,7 +81,7 @@ void add_eval(Program& program, Session& session) {
       "eval", "Measure accuracy and speed of the FP32 and the INT8 model on many images",
       {"qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt",
        "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --boxes yolox",
-       "qtool eval fp32.onnx --int8 int8.onnx --images photos --min-sqnr 20",
+       "qtool eval model.onnx --int8 model.int8.onnx --inputs tensors",
        "qtool eval vad.onnx --int8 vad.int8.onnx --inputs speech.wav --hop 512 --state "
        "state=stateN "
        "--decision 0.5"});
