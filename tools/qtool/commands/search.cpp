@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -165,6 +166,14 @@ std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& s
   return key;
 }
 
+std::optional<Overlap> overlap_unless_stopped(std::span<const std::uint64_t> ids,
+                                              const Samples& samples, int threads) try {
+  return overlap_of(ids, samples, threads, interrupted);
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::kCancelled) throw;
+  return std::nullopt;
+}
+
 void run_search(SearchCommand& options, const Command& command) {
   const auto begin = std::chrono::steady_clock::now();
   options.run.apply();
@@ -204,8 +213,6 @@ void run_search(SearchCommand& options, const Command& command) {
   search_options.bad_images = options.images.policy();
   make.preprocess = search_options.preprocess;
   make.bad_images = search_options.bad_images;
-  const std::optional<Overlap> overlap =
-      overlap_of(made.inputs.table.image_ids, samples, options.run.threads, interrupted);
   learn(*fp32.executor, recipe, samples, make, made.inputs);
   const std::unique_ptr<PartialResults> partial =
       options.resume.open(options.resume.given() ? key_of(command, fp32, samples) : 0);
@@ -233,7 +240,6 @@ void run_search(SearchCommand& options, const Command& command) {
     };
     return search(*fp32.executor, made.inputs, samples, search_options);
   }();
-  result.overlap = overlap;
   if (partial) result.end == SearchEnd::kComplete ? partial->remove() : partial->save();
   Overrides& overrides = recipe.overrides;
   overrides.exclude.insert(overrides.exclude.end(), result.best.exclude.begin(),
@@ -242,6 +248,11 @@ void run_search(SearchCommand& options, const Command& command) {
   const std::string text = to_json_text(overrides);
   const OutputFile file{options.output, text};
   write_outputs({&file, 1});
+  // Reads all images once more, so it comes when nothing can be lost.
+  if (result.end != SearchEnd::kInterrupted) {
+    result.overlap =
+        overlap_unless_stopped(made.inputs.table.image_ids, samples, options.run.threads);
+  }
   options.run.json ? print_result(json_of(result, preprocess))
                    : print_text(text_of(result, result_columns()));
   if (result.end == SearchEnd::kInterrupted) {
