@@ -21,20 +21,9 @@ std::optional<double> equal_pixels_of(const AnswerAgreement& answers) {
   return static_cast<double>(answers.mask->equal) / static_cast<double>(answers.mask->pixels);
 }
 
-std::optional<BoxMatch> judged_boxes(const AnswerAgreement& answers) {
-  if (!answers.boxes || answers.boxes->matches.empty()) return std::nullopt;
-  // Entries are sorted by score, then by IoU. The last entry with the first score has the highest
-  // IoU.
-  const std::vector<BoxMatch>& matches = answers.boxes->matches;
-  const auto end = std::find_if(matches.begin(), matches.end(), [&](const BoxMatch& match) {
-    return match.score != matches.front().score;
-  });
-  return *(end - 1);
-}
-
 std::optional<double> agreement_of(const AnswerAgreement& answers) {
   std::optional<double> lowest;
-  if (const std::optional<BoxMatch> boxes = judged_boxes(answers)) lowest = agreement_of(*boxes);
+  if (const std::optional<BoxMatch> boxes = answers.judged_boxes()) lowest = agreement_of(*boxes);
   const std::optional<double> pixels = equal_pixels_of(answers);
   return pixels ? std::min(lowest.value_or(1.0), *pixels) : lowest;
 }

@@ -43,7 +43,7 @@ void AnalysisSums::add(SampleSums&& sample) {
 
 double AnalysisSums::noise() const { return noise_of(int8_); }
 
-std::optional<std::array<double, 2>> AnalysisSums::interval_db() const {
+std::optional<Interval> AnalysisSums::interval_db() const {
   std::vector<double> without;
   for (std::size_t left_out = 0; left_out < groups_.size(); ++left_out) {
     std::vector<SqnrSums> rest(int8_.size());

@@ -34,7 +34,7 @@ class AnalysisSums {
 
   [[nodiscard]] std::int64_t images() const noexcept { return images_; }
   [[nodiscard]] double noise() const;
-  [[nodiscard]] std::optional<std::array<double, 2>> interval_db() const;
+  [[nodiscard]] std::optional<Interval> interval_db() const;
   /// The noise of a source. Sources are numbered as in SampleSums::sources.
   [[nodiscard]] double noise_of_source(std::size_t source) const;
   /// The noise of a node's weights with the FP32 bias, divided by the noise of its weights and bias

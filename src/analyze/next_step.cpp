@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "analyze/agreement.h"
 #include "base/check.h"
 #include "base/percent.h"
 #include "base/text.h"
@@ -80,27 +79,15 @@ bool loses_top1(const EvalResult& compared) {
          compared.top1_change_interval->high < 0.0;
 }
 
-// The output of floats with the lowest SQNR. Outputs of integers, such as positions and classes,
-// have no noise.
-const OutputError* worst_output(const std::vector<OutputError>& outputs) {
-  const OutputError* worst = nullptr;
-  for (const OutputError& output : outputs) {
-    if (!is_float(output.dtype)) continue;
-    if (worst == nullptr || output.sqnr_db < worst->sqnr_db) worst = &output;
-  }
-  return worst;
-}
-
 // ` (76.4 to 99.1 %)`
 std::string range_of(const Judged& share) {
-  if (!share.interval) return {};
-  return to_text(" (", to_fixed(100.0 * share.low(), 1), " to ", percent(share.high(), 1), ")");
+  return share.interval ? to_text(" (", percent_interval(share.interval), ")") : std::string();
 }
 
 // The purpose of the network decides what is judged: the boxes, pixels or classes that INT8 keeps,
 // or else the noise of the outputs.
 std::optional<Advice> accuracy_advice(const EvalResult& compared) {
-  if (const std::optional<BoxMatch> match = judged_boxes(compared.answers)) {
+  if (const std::optional<BoxMatch> match = compared.answers.judged_boxes()) {
     const Judged kept{share_of(match->kept, match->fp32), match->kept_interval, kLeastShare};
     Judged fresh{1.0 - share_of(match->added(), match->fp32), {}, kLeastShare};
     if (match->added_interval) {
@@ -146,14 +133,14 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
                             " of the ", compared.noun, "s"),
                     agreement_goal(), compared);
   }
-  const OutputError* worst = worst_output(compared.outputs);
+  const OutputError* worst = compared.worst_output();
   if (worst == nullptr) return std::nullopt;
   const Judged decibels{worst->sqnr_db, worst->sqnr_interval, kMinSqnr};
   if (decibels.is_good()) return std::nullopt;
   std::string what =
       to_text("output '", worst->name, "' has ", to_fixed(worst->sqnr_db, 2), " dB against FP32");
   if (decibels.interval) {
-    what += to_text(" (", to_fixed(decibels.low(), 2), " to ", to_fixed(decibels.high(), 2), ")");
+    what += to_text(" (", decibel_interval(decibels.interval), ")");
   }
   return doubtful(decibels, std::move(what), sqnr_goal(), compared);
 }

@@ -316,7 +316,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
       }
       const AnswerAgreement agreement = scorer.result();
       trial.score.agreement = agreement_of(agreement);
-      trial.score.boxes = judged_boxes(agreement);
+      trial.score.boxes = agreement.judged_boxes();
       trial.score.equal_pixels = equal_pixels_of(agreement);
     }
     trial.score.integer_share = coverage_of(*plans[p]).integer_share();

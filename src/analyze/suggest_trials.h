@@ -25,7 +25,7 @@ struct TrialScore {
   /// The share of the images with the top-1 class of FP32, or agreement_of() where boxes or a mask
   /// are read. nullopt where the outputs are none of these.
   std::optional<double> agreement{};
-  std::optional<BoxMatch> boxes{};       ///< judged_boxes(), where boxes are read
+  std::optional<BoxMatch> boxes{};       ///< AnswerAgreement::judged_boxes(), where boxes are read
   std::optional<double> equal_pixels{};  ///< with a mask: share of pixels with FP32's class
   std::int64_t labelled = 0;
   std::int64_t fp32_top1 = 0;

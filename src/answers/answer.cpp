@@ -55,6 +55,17 @@ std::vector<std::int64_t> best_path(std::span<const float> scores, std::int64_t 
   return text;
 }
 
+std::optional<BoxMatch> AnswerAgreement::judged_boxes() const {
+  if (!boxes || boxes->matches.empty()) return std::nullopt;
+  // Entries are sorted by score, then by IoU. The last entry with the first score has the highest
+  // IoU.
+  const std::vector<BoxMatch>& matches = boxes->matches;
+  const auto end = std::find_if(matches.begin(), matches.end(), [&](const BoxMatch& match) {
+    return match.score != matches.front().score;
+  });
+  return *(end - 1);
+}
+
 AnswerReader::AnswerReader(const AnswerOptions& options, const Plan& plan, TensorLayout layout) {
   const Shape& input = plan.inputs().front().shape;
   batch_ = input.rank() > 0 ? std::max<std::int64_t>(input[0], 1) : 1;

@@ -137,6 +137,11 @@ void BoxDecoder::require_grid(std::int64_t rows) const {
                               height_, " pixels"));
 }
 
+const float* BoxDecoder::image_of(const Rows& rows, std::span<const TensorView> outputs,
+                                  std::int64_t slot) {
+  return outputs[rows.output].values<float>().data() + slot * rows.count * rows.channels;
+}
+
 std::vector<BoxDecoder::Candidate> BoxDecoder::candidates(std::span<const TensorView> outputs,
                                                           std::int64_t slot) const {
   const auto better = [](const Candidate& a, const Candidate& b) {
@@ -150,8 +155,7 @@ std::vector<BoxDecoder::Candidate> BoxDecoder::candidates(std::span<const Tensor
   };
   std::int64_t row = 0;
   for (const Rows& rows : scores_) {
-    const float* image =
-        outputs[rows.output].values<float>().data() + slot * rows.count * rows.channels;
+    const float* image = image_of(rows, outputs, slot);
     for (std::int64_t i = 0; i < rows.count; ++i, ++row) {
       const float* numbers = image + i * rows.row_step;
       Candidate candidate;
@@ -248,9 +252,6 @@ BoxSurvey BoxDecoder::survey(std::span<const TensorView> outputs, std::int64_t s
   BoxSurvey survey;
   survey.width = width_;
   survey.height = height_;
-  const auto image_of = [&](const Rows& rows) {
-    return outputs[rows.output].values<float>().data() + slot * rows.count * rows.channels;
-  };
   const auto add_score = [&](float x) {
     survey.is_finite = survey.is_finite && std::isfinite(x);
     survey.lowest_score = std::min(survey.lowest_score, static_cast<double>(x));
@@ -259,7 +260,7 @@ BoxSurvey BoxDecoder::survey(std::span<const TensorView> outputs, std::int64_t s
   const auto& object = detector_.objectness;
   for (const Rows& rows : scores_) {
     for (std::int64_t i = 0; i < rows.count; ++i) {
-      const float* numbers = image_of(rows) + i * rows.row_step;
+      const float* numbers = image_of(rows, outputs, slot) + i * rows.row_step;
       for (std::int64_t c = 0; detector_.class_function == BoxFunction::kNone && c < classes_;
            ++c) {
         add_score(numbers[(detector_.first_class_channel + c) * rows.channel_step]);
@@ -271,8 +272,8 @@ BoxSurvey BoxDecoder::survey(std::span<const TensorView> outputs, std::int64_t s
   }
   for (const Rows& rows : boxes_) {
     for (std::int64_t i = 0; i < rows.count; ++i, ++survey.rows) {
-      const float* numbers =
-          image_of(rows) + i * rows.row_step + detector_.first_box_channel * rows.channel_step;
+      const float* numbers = image_of(rows, outputs, slot) + i * rows.row_step +
+                             detector_.first_box_channel * rows.channel_step;
       for (std::int64_t k = 0; k < 4; ++k) {
         survey.is_finite = survey.is_finite && std::isfinite(numbers[k * rows.channel_step]);
       }
@@ -294,10 +295,8 @@ std::vector<Box> BoxDecoder::read(std::span<const TensorView> outputs, std::int6
         row -= rows.count;
         continue;
       }
-      const float* image =
-          outputs[rows.output].values<float>().data() + slot * rows.count * rows.channels;
-      const float* numbers =
-          image + row * rows.row_step + detector_.first_box_channel * rows.channel_step;
+      const float* numbers = image_of(rows, outputs, slot) + row * rows.row_step +
+                             detector_.first_box_channel * rows.channel_step;
       const auto corners = corners_of(candidate.row, numbers, rows.channel_step);
       if (!corners) break;
       const Box box{static_cast<float>((*corners)[0]),

@@ -74,6 +74,9 @@ class BoxDecoder {
   [[nodiscard]] std::vector<Rows> bind(const AnchorRows& rows, std::span<const PortInfo> outputs,
                                        std::int64_t last_channel, const char* what) const;
   void require_grid(std::int64_t rows) const;
+  /// The numbers of image `slot` in the output that holds `rows`.
+  static const float* image_of(const Rows& rows, std::span<const TensorView> outputs,
+                               std::int64_t slot);
   [[nodiscard]] std::vector<Candidate> candidates(std::span<const TensorView> outputs,
                                                   std::int64_t slot) const;
   /// The corners (left, top, right, bottom) of a row; nullopt if one is beyond kFarthestCorner.

@@ -44,6 +44,15 @@ std::optional<Interval> EvalResult::top1_interval(const ModelScore& score) const
   return wilson_interval(score.top1, labelled);
 }
 
+const OutputError* EvalResult::worst_output() const {
+  const OutputError* worst = nullptr;
+  for (const OutputError& output : outputs) {
+    if (!is_float(output.dtype)) continue;
+    if (worst == nullptr || output.sqnr_db < worst->sqnr_db) worst = &output;
+  }
+  return worst;
+}
+
 bool EvalResult::finds_nothing() const {
   return answers.boxes && !answers.boxes->matches.empty() &&
          answers.boxes->matches.front().fp32 == 0;

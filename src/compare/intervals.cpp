@@ -1,10 +1,13 @@
 #include "compare/intervals.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <random>
 #include <vector>
+
+#include "base/text.h"
 
 namespace qtool {
 namespace {
@@ -114,8 +117,7 @@ std::optional<Interval> paired_interval(std::span<const double> differences) {
   return bootstrap_interval(all, 1, [&](std::span<const double> sums) { return sums[0] / count; });
 }
 
-std::optional<std::array<double, 2>> jackknife_interval(double estimate,
-                                                        std::span<const double> without_group) {
+std::optional<Interval> jackknife_interval(double estimate, std::span<const double> without_group) {
   const std::size_t groups = without_group.size();
   if (groups < 2 || !std::isfinite(estimate)) return std::nullopt;
   const auto count = static_cast<double>(groups);
@@ -126,7 +128,18 @@ std::optional<std::array<double, 2>> jackknife_interval(double estimate,
   const double error = std::sqrt((count - 1.0) / count * squares);
   if (!std::isfinite(error)) return std::nullopt;
   const double half = student_quantile(groups - 1) * error;
-  return std::array{estimate - half, estimate + half};
+  return Interval{estimate - half, estimate + half};
+}
+
+std::string percent_interval(const std::optional<Interval>& interval) {
+  if (!interval) return {};
+  return to_text(to_fixed(100.0 * interval->low, 1), " to ", to_fixed(100.0 * interval->high, 1),
+                 " %");
+}
+
+std::string decibel_interval(const std::optional<Interval>& interval) {
+  if (!interval) return {};
+  return to_text(to_fixed(interval->low, 2), " to ", to_fixed(interval->high, 2));
 }
 
 }  // namespace qtool

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "qtool/answers/answer.h"
 
@@ -65,7 +65,11 @@ inline constexpr std::size_t kJackknifeGroups = 32;
 /// It needs no values of single samples, unlike the bootstrap. Cost: linear.
 /// Source: Efron and Tibshirani, An Introduction to the Bootstrap, chapter 11; by groups: Kott, The
 /// Delete-a-Group Jackknife, Journal of Official Statistics 17 (2001).
-std::optional<std::array<double, 2>> jackknife_interval(double estimate,
-                                                        std::span<const double> without_group);
+std::optional<Interval> jackknife_interval(double estimate, std::span<const double> without_group);
+
+/// `76.4 to 99.1 %`, for an interval of shares; empty without one.
+std::string percent_interval(const std::optional<Interval>& interval);
+/// `22.71 to 23.64`, for an interval of decibels; empty without one.
+std::string decibel_interval(const std::optional<Interval>& interval);
 
 }  // namespace qtool

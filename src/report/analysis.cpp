@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "json/json_text.h"
+#include "report/answers_json.h"
 #include "report/preprocessing_json.h"
 #include "report/samples.h"
 #include "report/samples_json.h"
@@ -145,7 +146,7 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
   json["preprocess"] = json_of(preprocess);
   json["sqnr_db"] = result.sqnr_db;
   json["noise"] = result.noise;
-  json["sqnr_interval_db"] = result.sqnr_interval_db ? Json(*result.sqnr_interval_db) : Json();
+  json["sqnr_interval_db"] = interval_json(result.sqnr_interval_db);
   json["explained"] = result.explained;
   json["remainder"] = {{"noise", result.remainder() * result.noise}, {"share", result.remainder()}};
   json["outputs"] = Json::array();

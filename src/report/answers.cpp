@@ -6,7 +6,7 @@
 #include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "report/int8_lines.h"
+#include "compare/intervals.h"
 
 namespace qtool {
 namespace {

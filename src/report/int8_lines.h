@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -10,6 +9,7 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "compare/intervals.h"
 #include "qtool/compare/infer.h"
 
 // Parts of the texts about an FP32 model and, where there is one, its INT8 model.
@@ -26,19 +26,6 @@ void add_int8_columns(std::vector<Cell>& row, const std::vector<std::type_identi
 inline std::string requantization_line(Requantization path) {
   if (path == Requantization::kFloat) return {};
   return to_text("requantization: ", name_of(path), ", integers only\n");
-}
-
-/// `76.4 to 99.1 %`, for an interval of shares; empty without one.
-inline std::string percent_interval(const std::optional<Interval>& interval) {
-  if (!interval) return {};
-  return to_text(to_fixed(100.0 * interval->low, 1), " to ", to_fixed(100.0 * interval->high, 1),
-                 " %");
-}
-
-/// `22.71 to 23.64`, for an interval of decibels; empty without one.
-inline std::string decibel_interval(const std::optional<Interval>& interval) {
-  if (!interval) return {};
-  return to_text(to_fixed(interval->low, 2), " to ", to_fixed(interval->high, 2));
 }
 
 /// One line for each output of the two models, with the intervals of its SQNR; `noun`: the word for

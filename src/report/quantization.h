@@ -34,9 +34,6 @@ struct QuantizationSummary {
   std::vector<std::string> bench{};
 };
 
-/// Whether a list in a text may be shortened. The text says that it was, and how to see all of it.
-enum class ListLength : std::uint8_t { kShort, kFull };
-
 /// The tensors of a table, each with range, scale, zero point, SQNR, and the reason if it is
 /// degenerate, in at most `width` columns. A short list has the ten with the lowest SQNR, and the
 /// degenerate ones. `unused`: files of its images that were not used.

@@ -19,6 +19,9 @@ inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max()
 /// The number of terminal columns that one line takes: one for each UTF-8 character.
 std::size_t columns_of(std::string_view line);
 
+/// Whether a list in a text may be shortened. The text says that it was, and how to see all of it.
+enum class ListLength : std::uint8_t { kShort, kFull };
+
 /// A table of text for people: a heading and rows. Each column is as wide as its widest cell.
 class TextTable {
  public:

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -112,7 +111,7 @@ struct AnalyzeResult {
   double sqnr_db = 0.0;
   /// The interval in which sqnr_db lies, with 95 % confidence, for other images of the same kind.
   /// nullopt for fewer than two images. See jackknife_interval().
-  std::optional<std::array<double, 2>> sqnr_interval_db{};
+  std::optional<Interval> sqnr_interval_db{};
   /// The sum of the shares of the sources. 1 when the errors are independent and small. Below 1
   /// where one error hides another or errors are positively correlated; above 1 where errors cancel
   /// each other.

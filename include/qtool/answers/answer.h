@@ -243,6 +243,10 @@ struct AnswerAgreement {
   std::optional<MaskAgreement> mask;
   std::optional<EqualAnswers> decisions;  ///< over all numbers of all samples
   std::optional<EqualAnswers> texts;      ///< one text per sample
+
+  /// The entry of BoxAgreement::matches by which a model is judged: that for the lowest score at
+  /// the highest IoU. nullopt without boxes.
+  [[nodiscard]] std::optional<BoxMatch> judged_boxes() const;
 };
 
 /// Distance of the INT8 model's output from the FP32 model's, over one or many images. An image is

@@ -212,16 +212,16 @@ TEST(Jackknife, OfAMeanIsStudentsInterval) {
   for (const double value : values) without.push_back((sum - value) / 4.0);
   const auto interval = jackknife_interval(sum / 5.0, without);
   ASSERT_TRUE(interval.has_value());
-  EXPECT_NEAR((*interval)[0], 5.0 - 2.776 * std::sqrt(16.5 / 5.0), 1e-9);
-  EXPECT_NEAR((*interval)[1], 5.0 + 2.776 * std::sqrt(16.5 / 5.0), 1e-9);
+  EXPECT_NEAR(interval->low, 5.0 - 2.776 * std::sqrt(16.5 / 5.0), 1e-9);
+  EXPECT_NEAR(interval->high, 5.0 + 2.776 * std::sqrt(16.5 / 5.0), 1e-9);
   EXPECT_FALSE(jackknife_interval(1.0, std::vector<double>{1.0}).has_value());
 }
 
 TEST_F(AnalyzePartsTest, SaysHowSureItsFigureIs) {
   const AnalyzeResult result = analysis_of(quantized());
   ASSERT_TRUE(result.sqnr_interval_db.has_value());
-  EXPECT_LT((*result.sqnr_interval_db)[0], result.sqnr_db);
-  EXPECT_GT((*result.sqnr_interval_db)[1], result.sqnr_db);
+  EXPECT_LT(result.sqnr_interval_db->low, result.sqnr_db);
+  EXPECT_GT(result.sqnr_interval_db->high, result.sqnr_db);
   EXPECT_FALSE(analysis_of(quantized(), 1).sqnr_interval_db.has_value());
 }
 

@@ -75,6 +75,11 @@ Check number(std::function<bool(double)> fits, std::string expected) {
   };
 }
 
+Check percentage() {
+  return number([](double value) { return value >= 0.0 && value <= 100.0; },
+                "a number from 0 to 100");
+}
+
 Check decibels() {
   return number([](double value) { return std::abs(value) <= 200.0; }, "a number from -200 to 200");
 }

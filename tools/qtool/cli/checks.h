@@ -18,6 +18,9 @@ Check whole_number_from(std::int64_t least);
 /// `a number above 50 and up to 100`.
 Check number(std::function<bool(double)> fits, std::string expected);
 
+/// A share in percent: a number from 0 to 100.
+Check percentage();
+
 /// An SQNR in decibels: a number from -200 to 200. Every SQNR is limited to this range.
 Check decibels();
 

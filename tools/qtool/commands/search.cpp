@@ -289,26 +289,24 @@ void add_search(Program& program, Session& session) {
               "The mean over the images, as qtool eval prints it.")
       .placeholder("DB")
       .check(decibels());
-  const Check percent =
-      number([](double value) { return value >= 0.0 && value <= 100.0; }, "a number from 0 to 100");
   command
       .option("--min-agreement", options->min_agreement,
               "Goal: percent of the answers that are FP32's\n"
               "Images with its class; with --mask, pixels with its class; with --boxes, its "
               "boxes that are kept, and 100 minus those added.")
       .placeholder("PERCENT")
-      .check(percent);
+      .check(percentage());
   command
       .option("--max-top1-drop", options->max_top1_drop,
               "Goal: points of top-1 accuracy lost at most")
       .placeholder("POINTS")
-      .check(percent);
+      .check(percentage());
   command
       .option("--min-boxes-kept", options->min_boxes_kept,
               "Goal: percent of FP32's boxes that must be kept\n"
               "From the lowest --box-score on, at IoU 0.7. Alone or with --max-boxes-added.")
       .placeholder("PERCENT")
-      .check(percent);
+      .check(percentage());
   command
       .option("--max-boxes-added", options->max_boxes_added,
               "Goal: boxes that FP32 does not have, in percent of FP32's")

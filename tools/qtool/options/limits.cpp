@@ -1,6 +1,5 @@
 #include "options/limits.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -23,23 +22,14 @@ Figure percent_figure(std::int64_t part, std::int64_t total) {
 }
 
 Figure worst_sqnr(const EvalResult& result) {
-  Figure worst;
-  for (const OutputError& output : result.outputs) {
-    if (!is_float(output.dtype) || std::isnan(output.sqnr_db)) continue;
-    worst = std::min(worst.value_or(output.sqnr_db), output.sqnr_db);
-  }
-  return worst;
+  const OutputError* worst = result.worst_output();
+  if (worst == nullptr || std::isnan(worst->sqnr_db)) return std::nullopt;
+  return worst->sqnr_db;
 }
 
-// FP32's boxes from the lowest score on, at the highest IoU.
 Figure boxes_kept(const EvalResult& result) {
-  if (!result.answers.boxes) return std::nullopt;
-  Figure kept;
-  for (const BoxMatch& match : result.answers.boxes->matches) {
-    if (match.score != result.answers.boxes->matches.front().score) break;
-    kept = percent_figure(match.kept, match.fp32);
-  }
-  return kept;
+  const std::optional<BoxMatch> match = result.answers.judged_boxes();
+  return match ? percent_figure(match->kept, match->fp32) : std::nullopt;
 }
 
 /// Collects the limits that are missed.
@@ -67,17 +57,15 @@ void LimitOptions::add_to(Command& command) {
                        const Check& check, const char* help) {
     command.option(name, value, help).placeholder(unit).check(check).group(kLimits);
   };
-  const Check percent =
-      number([](double value) { return value >= 0.0 && value <= 100.0; }, "a number from 0 to 100");
-  add("--min-agreement", min_agreement_, "PERCENT", percent,
+  add("--min-agreement", min_agreement_, "PERCENT", percentage(),
       "Fail if INT8 gives FP32's class for fewer of the images");
-  add("--min-top1", min_top1_, "PERCENT", percent,
+  add("--min-top1", min_top1_, "PERCENT", percentage(),
       "Fail if top-1 is lower\nOf INT8 or, without --int8, of FP32.");
-  add("--max-top1-drop", max_top1_drop_, "POINTS", percent,
+  add("--max-top1-drop", max_top1_drop_, "POINTS", percentage(),
       "Fail if INT8 loses more points of top-1");
   add("--min-sqnr", min_sqnr_, "DB", decibels(),
       "Fail if an output has fewer dB against FP32\nThe mean over the images, as it is printed.");
-  add("--min-boxes-kept", min_boxes_kept_, "PERCENT", percent,
+  add("--min-boxes-kept", min_boxes_kept_, "PERCENT", percentage(),
       "Fail if INT8 keeps fewer of FP32's boxes\nFrom the lowest --box-score on, at IoU 0.7.");
   for (const char* option : {"--min-agreement", "--max-top1-drop", "--min-sqnr"}) {
     command.goes_with(option, {{"--int8", {}}});

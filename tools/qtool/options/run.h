@@ -2,7 +2,7 @@
 
 #include "cli/command.h"
 #include "progress.h"
-#include "report/quantization.h"
+#include "report/text_table.h"
 
 namespace qtool::tool {
 
