@@ -157,7 +157,7 @@ void require_known_labels(const Samples& samples, std::int64_t classes);
 /// may not.
 /// Intervals are left out where samples have states, because such samples are not independent.
 /// Cost: one run of both networks per sample. Memory: one sample and two arenas per worker, and
-/// about 250 bytes for each sample of the list, with boxes about 400.
+/// about 2 kB for each sample of the list.
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& samples,
                     const EvalOptions& options);
 
