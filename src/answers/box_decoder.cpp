@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "answers/suppress_boxes.h"
-#include "base/choices.h"
+#include "base/nearest_name.h"
 #include "base/round_up.h"
 #include "base/text.h"
 #include "qtool/base/error.h"

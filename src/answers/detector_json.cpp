@@ -1,7 +1,6 @@
 #include <array>
 #include <utility>
 
-#include "base/choices.h"
 #include "base/text.h"
 #include "json/json.h"
 #include "qtool/answers/answer.h"

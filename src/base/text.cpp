@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <numeric>
 
-#include "base/choices.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
@@ -89,6 +88,14 @@ std::string to_lower(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return out;
+}
+
+std::string alternatives(std::span<const std::string> words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += to_text(i == 0 ? "" : i + 1 == words.size() ? " or " : ", ", words[i]);
+  }
+  return text;
 }
 
 }  // namespace qtool

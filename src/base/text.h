@@ -33,6 +33,9 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string to_lower(std::string_view text);
 
+/// The words as one text: `a, b or c`.
+std::string alternatives(std::span<const std::string> words);
+
 namespace detail {
 inline void append(std::string& out, std::string_view part) { out.append(part); }
 inline void append(std::string& out, char part) { out.push_back(part); }

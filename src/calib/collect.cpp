@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/choices.h"
+#include "base/nearest_name.h"
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "base/text.h"

@@ -5,7 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/choices.h"
+#include "base/name_pattern.h"
+#include "base/nearest_name.h"
 #include "base/text.h"
 #include "calib/statistics.h"
 #include "qtool/base/error.h"

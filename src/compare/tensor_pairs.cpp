@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/choices.h"
+#include "base/name_pattern.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "compare/metrics.h"

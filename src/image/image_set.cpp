@@ -5,12 +5,12 @@
 #include <set>
 #include <system_error>
 
-#include "base/choices.h"
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "base/folder.h"
 #include "base/hash.h"
 #include "base/keep_spread.h"
+#include "base/nearest_name.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/choices.h"
+#include "base/nearest_name.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "graph/rank.h"

@@ -2,7 +2,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/choices.h"
+#include "base/nearest_name.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"

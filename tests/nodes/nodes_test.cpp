@@ -5,7 +5,7 @@
 #include <iostream>
 #include <map>
 
-#include "base/choices.h"
+#include "base/name_pattern.h"
 #include "base/text.h"
 #include "nodes/backend_suite.h"
 #include "support/absent.h"

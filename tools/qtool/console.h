@@ -11,11 +11,6 @@ enum class Verbosity {
   kVerbose,  ///< also details that help to find out what happened
 };
 
-// The exit codes of the program; documented in `qtool --help`.
-inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailure = 1;
-inline constexpr int kExitUsage = 2;  // 128 + N if signal N ended the work
-
 /// Sends log messages to stderr as `qtool: warning: ...`, in colour if that is a terminal and
 /// NO_COLOR is not set.
 void set_up_console();

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <exception>
-#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +8,8 @@
 #include "cli/help_page.h"
 #include "cli/program.h"
 #include "console.h"
+#include "exit_code.h"
 #include "files.h"
-#include "qtool/base/error.h"
 #include "signals.h"
 
 namespace qtool::tool {
@@ -85,22 +83,9 @@ int run(int argc, char** argv) {
 }  // namespace qtool::tool
 
 int main(int argc, char** argv) {
-  using namespace qtool;
   using namespace qtool::tool;
   set_up_console();
   catch_interrupts();
   keep_command_line(argc, argv);
-  int code = kExitFailure;
-  try {
-    code = run(argc, argv);
-  } catch (const Error& problem) {
-    error(problem.what());
-    if (problem.code() == ErrorCode::kUsage) code = kExitUsage;
-  } catch (const std::bad_alloc&) {
-    error("not enough memory");
-  } catch (const std::exception& problem) {
-    error(to_text("unexpected: ", problem.what()));
-  }
-  // After a signal, the exit code is that of the signal, whatever failed because of it.
-  return code != kExitOk && interrupted() ? interrupted_exit_code() : code;
+  return exit_code_of([&] { return run(argc, argv); });
 }

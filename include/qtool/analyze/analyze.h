@@ -154,7 +154,7 @@ AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const Samples&
 
 /// The inputs from which an INT8 model is made. With them, the model can be made again with a
 /// change.
-StaticInputs recovered_inputs(const Graph& fp32, const Graph& int8);
+StaticInputs recovered_table_and_options(const Graph& fp32, const Graph& int8);
 
 /// A change of the inputs of quantize(). The comments name the program's option for each part.
 struct Change {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "base/choices.h"
+#include "base/nearest_name.h"
 #include "base/text.h"
 #include "calib/formats/rows.h"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/choices.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "qtool/base/error.h"

@@ -1,4 +1,4 @@
-#include "base/choices.h"
+#include "base/name_pattern.h"
 #include "quantize/placement/placement.h"
 
 namespace qtool {

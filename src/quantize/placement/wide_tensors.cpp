@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/choices.h"
+#include "base/name_pattern.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "quantize/placement/operands.h"

@@ -194,7 +194,7 @@ TEST_F(SuggestTest, RefusesAModelWithOtherNodeNames) {
     node.set_name("other_" + node.name());
   }
   const Graph renamed = load_onnx_bytes(model.SerializeAsString(), "", "renamed");
-  EXPECT_THROW(recovered_inputs(fp32_.graph(), prepare(renamed)), Error);
+  EXPECT_THROW(recovered_table_and_options(fp32_.graph(), prepare(renamed)), Error);
 }
 
 TEST_F(SuggestTest, SaysThatNothingBringsAnything) {
@@ -271,7 +271,7 @@ TEST_F(SuggestTest, MakesTheSameModelAgainFromWhatItSays) {
   for (const Case& one : cases) {
     SCOPED_TRACE(one.what);
     const Graph made = int8(one.base);
-    const StaticInputs told = recovered_inputs(fp32_.graph(), made);
+    const StaticInputs told = recovered_table_and_options(fp32_.graph(), made);
     EXPECT_EQ(told.options.target, one.base.options.target);
     EXPECT_NEAR(decibels(told), decibels(one.base), 1e-6);
     const Graph again = int8(told);
@@ -290,7 +290,7 @@ TEST_F(SuggestTest, MakesTheSameModelAgainFromWhatItSays) {
 TEST_F(SuggestTest, RefusesModelsThatDoNotSayTheirScales) {
   const auto refusal = [&](const Graph& graph) {
     try {
-      static_cast<void>(recovered_inputs(fp32_.graph(), graph));
+      static_cast<void>(recovered_table_and_options(fp32_.graph(), graph));
       return std::string("accepted");
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kUnsupported);

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/choices.h"
+#include "base/name_pattern.h"
+#include "base/nearest_name.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
@@ -41,7 +43,7 @@ TEST(Text, SplitsAndTrims) {
   EXPECT_EQ(to_lower("JPeG"), "jpeg");
 }
 
-TEST(Text, FindsTheNearestNames) {
+TEST(NearestName, IsFoundAndSuggested) {
   const std::vector<std::string> names{"conv1", "conv2", "relu", "pool"};
   EXPECT_EQ(nearest_names("conv3", names, 2), (std::vector<std::string>{"conv1", "conv2"}));
   EXPECT_EQ(nearest_names("x", {}, 3).size(), 0U);
@@ -51,7 +53,7 @@ TEST(Text, FindsTheNearestNames) {
   EXPECT_EQ(nearest_text("x", {}), "");
 }
 
-TEST(Text, SuggestsNothingThatIsFar) {
+TEST(NearestName, NothingFarIsSuggested) {
   const std::vector<std::string> names{"conv1", "relu", "fc"};
   EXPECT_EQ(nearest_text("nothing", names), "");
   EXPECT_EQ(nearest_text("c", names), "");
@@ -80,7 +82,7 @@ TEST(Choices, FindARowByItsName) {
   }
 }
 
-TEST(Text, MatchesPatterns) {
+TEST(NamePattern, MatchesStarsAndQuestionMarks) {
   EXPECT_TRUE(matches_pattern("layer1/conv", "layer?/*"));
   EXPECT_TRUE(matches_pattern("", "*"));
   EXPECT_TRUE(matches_pattern("aXbXc", "a*X?"));

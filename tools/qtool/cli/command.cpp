@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/choices.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "base/choices.h"
 #include "base/file_kind.h"
+#include "base/nearest_name.h"
 #include "base/text.h"
 
 namespace qtool::tool {

@@ -5,7 +5,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/choices.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/choices.h"
 #include "base/text.h"
 
 namespace qtool::tool {

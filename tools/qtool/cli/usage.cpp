@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/choices.h"
+#include "base/nearest_name.h"
 #include "base/text.h"
 
 namespace qtool::tool {

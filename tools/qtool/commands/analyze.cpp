@@ -116,8 +116,8 @@ Subject subject_of_model(const AnalyzeCommand& options) {
   subject.preprocess = stored_preprocess_of(subject.models);
   if (options.suggest == 0) return subject;
   try {
-    subject.base = recovered_inputs(subject.models.fp32.executor->graph(),
-                                    subject.models.int8->executor->graph());
+    subject.base = recovered_table_and_options(subject.models.fp32.executor->graph(),
+                                               subject.models.int8->executor->graph());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnsupported) throw;
     warning(to_text("no changes are tried: ", error.what()));

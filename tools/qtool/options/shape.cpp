@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "base/choices.h"
+#include "base/nearest_name.h"
 #include "base/text.h"
 #include "model.h"
 #include "qtool/base/error.h"

@@ -182,7 +182,7 @@ void add_layers(const Graph& fp32, const Graph& int8, StaticInputs& base) {
 
 }  // namespace
 
-StaticInputs recovered_inputs(const Graph& fp32, const Graph& emitted) {
+StaticInputs recovered_table_and_options(const Graph& fp32, const Graph& emitted) {
   const auto& metadata = emitted.info.metadata;
   if (const auto rewrites = metadata.find(std::string(kRewritesKey));
       rewrites != metadata.end() && !rewrites->second.empty()) {

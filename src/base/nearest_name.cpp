@@ -1,0 +1,59 @@
+#include "base/nearest_name.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/text.h"
+
+namespace qtool {
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::vector<std::string> nearest_names(std::string_view name,
+                                       std::span<const std::string> candidates, std::size_t count) {
+  constexpr std::size_t kLongestCompared = 256;  // bounds the cost for hostile names
+  constexpr std::size_t kShortestPart = 3;       // shorter names are part of too many others
+  const std::string wanted = to_lower(name.substr(0, kLongestCompared));
+  const std::size_t bound = std::max<std::size_t>(wanted.size() / 3, 1);
+  std::vector<std::pair<std::size_t, std::string>> ranked;
+  for (const std::string& candidate : candidates) {
+    const std::string known = to_lower(std::string_view(candidate).substr(0, kLongestCompared));
+    const std::size_t distance = edit_distance(wanted, known);
+    const bool part = (wanted.size() >= kShortestPart && known.find(wanted) != std::string::npos) ||
+                      (known.size() >= kShortestPart && wanted.starts_with(known));
+    if (part || (distance <= bound && distance < wanted.size())) {
+      ranked.emplace_back(distance, candidate);
+    }
+  }
+  const std::size_t kept = std::min(count, ranked.size());
+  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(kept),
+                    ranked.end());
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kept; ++i) names.push_back(std::move(ranked[i].second));
+  return names;
+}
+
+std::string nearest_text(std::string_view name, std::span<const std::string> candidates) {
+  std::vector<std::string> near = nearest_names(name, candidates);
+  for (std::string& known : near) known = to_text("'", known, "'");
+  return near.empty() ? std::string() : to_text("; did you mean ", alternatives(near), "?");
+}
+
+}  // namespace qtool
