@@ -6,8 +6,8 @@
 
 #include "base/parallel.h"
 #include "base/round_up.h"
-#include "ops/transposed_conv.h"
-#include "ops/volume/volume.h"
+#include "ops/integer/transposed_conv.h"
+#include "ops/integer/volume/volume.h"
 
 namespace qtool {
 namespace {

@@ -7,9 +7,9 @@
 #include "kernels/pool/pool.h"
 #include "ops/byte_pool.h"
 #include "ops/integer/fixed_point.h"
+#include "ops/integer/volume/volume.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
-#include "ops/volume/volume.h"
 
 namespace qtool {
 namespace {

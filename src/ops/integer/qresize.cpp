@@ -7,10 +7,10 @@
 #include "base/stop.h"
 #include "kernels/round_to_u8.h"
 #include "ops/infer_rules.h"
+#include "ops/integer/volume/volume.h"
 #include "ops/operator.h"
 #include "ops/resize_options.h"
 #include "ops/strides.h"
-#include "ops/volume/volume.h"
 
 namespace qtool {
 namespace {

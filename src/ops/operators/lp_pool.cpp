@@ -4,7 +4,7 @@
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
-#include "ops/volume/window_loop.h"
+#include "ops/window_loop.h"
 
 namespace qtool {
 namespace {

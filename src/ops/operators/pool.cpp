@@ -8,7 +8,7 @@
 #include "ops/onednn/onednn.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
-#include "ops/volume/window_loop.h"
+#include "ops/window_loop.h"
 
 namespace qtool {
 namespace {

@@ -6,9 +6,9 @@
 #include "base/parallel.h"
 #include "base/round_up.h"
 #include "base/text.h"
-#include "ops/transposed_conv.h"
-#include "ops/volume/sliced_volume.h"
-#include "ops/volume/volume.h"
+#include "ops/integer/transposed_conv.h"
+#include "ops/integer/volume/sliced_volume.h"
+#include "ops/integer/volume/volume.h"
 
 namespace qtool {
 namespace {

@@ -4,8 +4,8 @@
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "kernels/round_to_u8.h"
+#include "ops/integer/volume/volume.h"
 #include "ops/strides.h"
-#include "ops/volume/volume.h"
 
 namespace qtool {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/volume/sliced_volume.h"
+#include "ops/integer/volume/sliced_volume.h"
 
 #include <algorithm>
 #include <vector>

@@ -5,9 +5,9 @@
 #include "base/round_up.h"
 #include "base/text.h"
 #include "ops/integer/packed_product.h"
+#include "ops/integer/volume/sliced_volume.h"
+#include "ops/integer/volume/volume.h"
 #include "ops/strides.h"
-#include "ops/volume/sliced_volume.h"
-#include "ops/volume/volume.h"
 
 namespace qtool {
 namespace {

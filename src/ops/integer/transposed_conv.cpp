@@ -1,4 +1,4 @@
-#include "ops/transposed_conv.h"
+#include "ops/integer/transposed_conv.h"
 
 #include <algorithm>
 #include <numeric>
