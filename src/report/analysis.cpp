@@ -79,7 +79,7 @@ std::string layers_text(const AnalyzeResult& result, std::size_t most, std::size
 }
 
 std::string sqnr_verdict(const AnalyzeResult& result) {
-  std::string text = to_text("INT8 against FP32: ", to_fixed(result.sqnr_db, 2), " dB");
+  std::string text = to_text("INT8 against FP32: pooled SQNR ", to_fixed(result.sqnr_db, 2), " dB");
   if (result.sqnr_interval_db) {
     const auto [low, high] = *result.sqnr_interval_db;
     text += to_text(" (95 % confidence: ", to_fixed(low, 2), " to ", to_fixed(high, 2), ")");
@@ -144,14 +144,14 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
   json["images"] = result.images;
   json["overlap"] = overlap_json(result.overlap);
   json["preprocess"] = json_of(preprocess);
-  json["sqnr_db"] = result.sqnr_db;
+  json["pooled_sqnr_db"] = result.sqnr_db;
   json["noise"] = result.noise;
-  json["sqnr_interval_db"] = interval_json(result.sqnr_interval_db);
+  json["pooled_sqnr_db_interval"] = interval_json(result.sqnr_interval_db);
   json["explained"] = result.explained;
   json["remainder"] = {{"noise", result.remainder() * result.noise}, {"share", result.remainder()}};
   json["outputs"] = Json::array();
   for (const AnalyzedOutput& output : result.outputs) {
-    json["outputs"].push_back({{"output", output.name}, {"sqnr_db", output.sqnr_db}});
+    json["outputs"].push_back({{"output", output.name}, {"pooled_sqnr_db", output.sqnr_db}});
   }
   json["sources"] = Json::array();
   for (const ErrorSource& source : result.sources) {

@@ -18,10 +18,10 @@
     const images = many(analysis.images, page.noun);
     const agreement = evaluation.agreement;
     at('verdict').textContent = agreement === null || agreement === undefined
-      ? `On ${images} the INT8 model's outputs have ${decibels(analysis.sqnr_db)} of signal over noise.`
+      ? `On ${images} the INT8 model's outputs have ${decibels(analysis.pooled_sqnr_db)} of signal over noise.`
       : `INT8 gives the class of FP32 for ${Math.round(agreement * evaluation.images)} of ${images}.`;
-    const confidence = analysis.sqnr_interval_db;
-    card('Signal over noise (SQNR)', decibels(analysis.sqnr_db),
+    const confidence = analysis.pooled_sqnr_db_interval;
+    card('Signal over noise (pooled SQNR)', decibels(analysis.pooled_sqnr_db),
       confidence ? `95 % confidence: ${fixed(confidence[0], 2)} to ${fixed(confidence[1], 2)} dB` : '',
       `of the outputs, on ${images}`);
     if (agreement !== null && agreement !== undefined) {
@@ -319,7 +319,7 @@
     for (const one of outputs.slice(0, 12)) {
       const known = analysis.outputs.find(({output}) => output === one.output);
       at('outputs-list').append(make('div', {class: 'panel'},
-        make('h3', {}, name(one.output), known ? ` \u2013 ${decibels(known.sqnr_db)}` : ''),
+        make('h3', {}, name(one.output), known ? ` \u2013 ${decibels(known.pooled_sqnr_db)}` : ''),
         draw.scatter(one.output, one)));
     }
   }
