@@ -73,6 +73,7 @@ Json verification_json(const Verification& verified) {
     json["outputs"].push_back({{"name", output.name},
                                {"judged", Verification::judges(output)},
                                {"sqnr_db", output.sqnr_db},
+                               {"pooled_sqnr_db", output.pooled_sqnr_db},
                                {"lowest_sqnr_db", output.lowest_sqnr_db},
                                {"lowest_sqnr_image", output.lowest_sqnr_image.string()},
                                {"max_abs_error", output.max_abs_error}});
@@ -161,9 +162,9 @@ std::string text_of(const Verification& verified) {
     } else if (std::isnan(output.sqnr_db)) {
       text += "not compared\n";
     } else {
-      text +=
-          to_text(to_fixed(output.sqnr_db, 2), " dB, lowest ", to_fixed(output.lowest_sqnr_db, 2),
-                  " in '", printable(output.lowest_sqnr_image.string()), "'\n");
+      text += to_text("pooled ", to_fixed(output.pooled_sqnr_db, 2), " dB, mean ",
+                      to_fixed(output.sqnr_db, 2), ", lowest ", to_fixed(output.lowest_sqnr_db, 2),
+                      " in '", printable(output.lowest_sqnr_image.string()), "'\n");
     }
   }
   return text;

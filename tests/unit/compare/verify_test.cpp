@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "base/text.h"
@@ -62,13 +63,30 @@ TEST_F(Verify, RunsTwentyOfManySamples) {
 }
 
 TEST_F(Verify, NamesTheOutputBelowTheLimit) {
-  EXPECT_THAT(of(kLouder, 20.1).faults,
-              ElementsAre("output 'y' has 20.00 dB against FP32, expected 20.1 or more"));
+  EXPECT_THAT(
+      of(kLouder, 20.1).faults,
+      ElementsAre("output 'y' has a pooled SQNR of 20.00 dB against FP32, expected 20.1 or more"));
+}
+
+// FP32 gives almost zero for one of the samples, and INT8 an error of 1 % of the others.
+TEST_F(Verify, JudgesAllSamplesTogether) {
+  const TensorFolder quiet;
+  for (int i = 1; i <= 3; ++i) quiet.count(to_text(i, ".npy"), {1, 4}, 100.0F);
+  Tensor almost_zero(DType::kFloat32, {1, 4});
+  std::ranges::fill(almost_zero.values<float>(), 1e-6F);
+  quiet.add("4.npy", almost_zero);
+  const Executor other = network("a = Constant <value = float {1.0}> () y = Add (x, a)");
+  const Samples samples(list_tensors(quiet.path(), input_specs(fp32_.graph())));
+  const Verification verified = verify(fp32_, other, samples, {}, kDefaultVerifyDb);
+  EXPECT_LT(verified.outputs[0].sqnr_db, kDefaultVerifyDb);
+  EXPECT_GT(verified.outputs[0].pooled_sqnr_db, 35.0);
+  EXPECT_THAT(verified.faults, IsEmpty());
 }
 
 TEST_F(Verify, RefusesAModelWhoseOutputIsZero) {
   const std::string silent = "a = Constant <value = float {0.0}> () y = Mul (x, a)";
-  EXPECT_THAT(of(silent, kDefaultVerifyDb).faults, ElementsAre(HasSubstr("'y' has 0.00 dB")));
+  EXPECT_THAT(of(silent, kDefaultVerifyDb).faults,
+              ElementsAre(HasSubstr("'y' has a pooled SQNR of 0.00 dB")));
 }
 
 TEST_F(Verify, ShowsPlacesAndDoesNotJudgeThem) {

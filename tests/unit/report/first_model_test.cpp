@@ -17,7 +17,7 @@ using testing::HasSubstr;
 OutputError output(const char* name, double sqnr_db) {
   OutputError error;
   error.name = name;
-  error.sqnr_db = sqnr_db;
+  error.sqnr_db = error.pooled_sqnr_db = sqnr_db;
   return error;
 }
 
@@ -88,8 +88,15 @@ TEST(Advise, AsksForThePreprocessingBeforeAnythingElse) {
 TEST(Advise, JudgesByTheWorstOutputWhereThereAreNoClasses) {
   const Advice advice = advice_on(without_classes(19.9));
   EXPECT_EQ(advice.step, NextStep::kKeepNodes);
-  EXPECT_EQ(advice.why, "output 'b' has 19.90 dB against FP32");
+  EXPECT_EQ(advice.why, "output 'b' has a pooled SQNR of 19.90 dB against FP32");
   EXPECT_THAT(advice.goal, ElementsAre("--min-sqnr", "20"));
+}
+
+// The map of a text detector is almost zero for images without text.
+TEST(Advise, GoesByThePooledFigureWhereSingleImagesAreNearZero) {
+  FirstModel made = without_classes(24.0);
+  made.compared.outputs.back().sqnr_db = -15.8;
+  EXPECT_EQ(advice_on(made).step, NextStep::kUse);
 }
 
 TEST(Advise, NamesTheTargetThatTakesFunctionsInBeforeASearch) {
@@ -133,12 +140,12 @@ TEST(Advise, SaysHowManyImagesWouldDecide) {
                         "images of the same kind:"));
   EXPECT_THAT(json_of(made, advice, {}), HasSubstr("\"samples\": 73"));
   made = without_classes(21.0);
-  made.compared.outputs.back().sqnr_interval = Interval{19.0, 22.0};
+  made.compared.outputs.back().pooled_interval = Interval{19.0, 22.0};
   advice = advice_on(made);
   EXPECT_EQ(advice.step, NextStep::kCompareMore);
-  EXPECT_EQ(advice.why, "output 'b' has 21.00 dB against FP32 (19.00 to 22.00)");
+  EXPECT_EQ(advice.why, "output 'b' has a pooled SQNR of 21.00 dB against FP32 (19.00 to 22.00)");
   EXPECT_EQ(advice.samples, 4000) << "half of the width takes four times the images";
-  made.compared.outputs.back().sqnr_interval = Interval{20.5, 22.0};
+  made.compared.outputs.back().pooled_interval = Interval{20.5, 22.0};
   EXPECT_EQ(advice_on(made).step, NextStep::kUse);
 }
 

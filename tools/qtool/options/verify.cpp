@@ -62,7 +62,7 @@ void add_verify_limit(Command& command, double& min_sqnr_db) {
   command
       .option("--min-sqnr", min_sqnr_db,
               "SQNR in dB that every output of the written model must reach\n"
-              "The mean over the samples. 3: the noise has half the power of the signal.")
+              "Pooled over the samples. 3: the noise has half the power of the signal.")
       .placeholder("DB")
       .check(decibels())
       .show_default();
