@@ -160,26 +160,9 @@ std::string samples_text(std::int64_t count, const EvalResult& compared) {
   return to_text(count, " ", compared.noun, count == 1 ? "" : "s");
 }
 
-}  // namespace
-
-Advice advise(const FirstFigures& figures) {
+// The advice on the figures themselves, for images that were prepared rightly.
+Advice advice_on_results(const FirstFigures& figures) {
   const EvalResult& compared = figures.compared;
-  if (compared.finds_nothing()) {
-    std::string why =
-        to_text("FP32 finds no box of score ", compared.answers.boxes->matches.front().score,
-                " or more in any of ", samples_text(compared.images, compared),
-                ", so that nothing was compared");
-    if (!figures.assumed.empty()) {
-      why += to_text("; nothing says how images are prepared, and the ", figures.assumed,
-                     " may be wrong");
-    }
-    return {NextStep::kFindObjects, std::move(why)};
-  }
-  if (!figures.assumed.empty()) {
-    return {NextStep::kNamePreprocessing,
-            to_text("nothing says how images are prepared, so these figures are for an assumed ",
-                    figures.assumed)};
-  }
   if (compared.near_chance) {
     return {NextStep::kCheckSamples,
             to_text("FP32 names ", percent_of(compared.fp32.top1, compared.labelled),
@@ -207,6 +190,36 @@ Advice advise(const FirstFigures& figures) {
                    " to compare on also set the ranges");
   }
   return {NextStep::kUse, std::move(why)};
+}
+
+}  // namespace
+
+Advice advise(const FirstFigures& figures) {
+  const EvalResult& compared = figures.compared;
+  if (compared.finds_nothing()) {
+    std::string why =
+        to_text("FP32 finds no box of score ", compared.answers.boxes->matches.front().score,
+                " or more in any of ", samples_text(compared.images, compared),
+                ", so that nothing was compared");
+    if (!figures.assumed.empty()) {
+      why += to_text("; nothing says how images are prepared, and the ", figures.assumed,
+                     " may be wrong");
+    }
+    return {NextStep::kFindObjects, std::move(why)};
+  }
+  // Wrong values of several fields make all figures useless. A single one, such as the order of the
+  // channels, changes them little, and its option is called like the field.
+  if (figures.assumed.find(',') != std::string::npos) {
+    return {NextStep::kNamePreprocessing,
+            to_text("nothing says how images are prepared, so these figures are for an assumed ",
+                    figures.assumed)};
+  }
+  Advice advice = advice_on_results(figures);
+  if (!figures.assumed.empty()) {
+    advice.why += to_text("; nothing says the ", figures.assumed,
+                          " of the images, and another may be right: give --", figures.assumed);
+  }
+  return advice;
 }
 
 std::string_view name_of(NextStep step) {

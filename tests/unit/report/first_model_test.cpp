@@ -85,6 +85,21 @@ TEST(Advise, AsksForThePreprocessingBeforeAnythingElse) {
   EXPECT_EQ(advice_on(made).step, NextStep::kKeepNodes);
 }
 
+TEST(Advise, AsksForASingleFieldByItsOptionAndStillJudges) {
+  FirstModel made = good_model();
+  made.preprocess->assumed = "channels";
+  Advice advice = advice_on(made);
+  EXPECT_EQ(advice.step, NextStep::kUse);
+  EXPECT_EQ(advice.why,
+            "no figure is below its limit; nothing says the channels of the images, and another "
+            "may be right: give --channels");
+  made.compared.agreement = 500;
+  advice = advice_on(made);
+  EXPECT_EQ(advice.step, NextStep::kKeepNodes);
+  EXPECT_THAT(advice.why, HasSubstr("INT8 answers with FP32's class for 50.00 %"));
+  EXPECT_THAT(advice.why, HasSubstr("give --channels"));
+}
+
 TEST(Advise, JudgesByTheWorstOutputWhereThereAreNoClasses) {
   const Advice advice = advice_on(without_classes(19.9));
   EXPECT_EQ(advice.step, NextStep::kKeepNodes);

@@ -355,9 +355,11 @@ SourcedPreprocess PreprocessOptions::choose(const std::optional<StoredPreprocess
   if (chosen.source == kAssumed) {
     chosen.assumed = assumed_fields();
     if (!chosen.assumed.empty()) {
-      warning(
-          to_text("no preprocessing is stored or named; assumed without knowing: ", chosen.assumed,
-                  ". Name what the network was trained with by --preprocess or flags"));
+      // The option of a field is called like the field.
+      const bool several = chosen.assumed.find(',') != std::string::npos;
+      warning(to_text("no preprocessing is stored or named; assumed without knowing: ",
+                      chosen.assumed, ". Name what the network was trained with by ",
+                      several ? "--preprocess or flags" : to_text("--", chosen.assumed)));
     }
   }
   if (const std::optional<std::string> doubt = doubtful(chosen.preprocess)) warning(*doubt);
