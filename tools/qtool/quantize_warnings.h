@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "qtool/compare/evaluate.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool::tool {
@@ -10,5 +11,9 @@ namespace qtool::tool {
 /// NaN and infinite values in the model, and about ranges that are missing in the table. `table` is
 /// the file of the table.
 void warn_of(const QuantizeReport& report, const std::string& table);
+
+/// Warns about each output that differs from FP32 by noise of a tenth of its power or more, which
+/// is a pooled SQNR below 10 dB.
+void warn_of_noise(const Verification& measured);
 
 }  // namespace qtool::tool

@@ -221,7 +221,13 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
                                   options.verify.min_sqnr_db());
     };
   }
+  std::optional<Verification> measured;
+  if (samples && !options.verify.given()) {
+    measured = measure_with_progress(fp32, int8.graph, *samples, make, options.run);
+  }
   write_model(int8.graph, fp32, prepared, write, summary);
+  if (summary.verified) measured = summary.verified;
+  if (measured) warn_of_noise(*measured);
   options.accuracy.finish();
   // In these modes an inference may take longer than in FP32. Without a count of multiplications,
   // qtool cannot run the model.

@@ -46,16 +46,38 @@ Model WrittenModel::open() const {
   return model;
 }
 
-Verification verify_with_progress(const Model& fp32, const Model& int8, const Samples& samples,
-                                  const MakeOptions& make, const RunOptions& run,
-                                  double min_sqnr_db) {
+namespace {
+
+Verification run_both(const char* what, const Model& fp32, const Executor& int8,
+                      const Samples& samples, const MakeOptions& make, const RunOptions& run,
+                      double min_sqnr_db) {
   EvalOptions options;
   options.preprocess = make.preprocess;
   options.bad_images = make.bad_images;
-  ProgressDisplay progress("verify", to_text(samples.noun(), "s"), run.progress_style());
+  ProgressDisplay progress(what, to_text(samples.noun(), "s"), run.progress_style());
   options.threads = run.threads;
   options.progress = progress.callback();
-  return verify(*fp32.executor, *int8.executor, samples, options, min_sqnr_db);
+  return verify(*fp32.executor, int8, samples, options, min_sqnr_db);
+}
+
+}  // namespace
+
+Verification verify_with_progress(const Model& fp32, const Model& int8, const Samples& samples,
+                                  const MakeOptions& make, const RunOptions& run,
+                                  double min_sqnr_db) {
+  return run_both("verify", fp32, *int8.executor, samples, make, run, min_sqnr_db);
+}
+
+std::optional<Verification> measure_with_progress(const Model& fp32, const Graph& int8,
+                                                  const Samples& samples, const MakeOptions& make,
+                                                  const RunOptions& run) {
+  try {
+    const Executor made(prepare(int8, interrupted), interrupted);
+    return run_both("compare", fp32, made, samples, make, run, kDefaultVerifyDb);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kUnsupported) return std::nullopt;
+    throw;
+  }
 }
 
 void add_verify_limit(Command& command, double& min_sqnr_db) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -35,6 +36,12 @@ struct WrittenModel {
 Verification verify_with_progress(const Model& fp32, const Model& int8, const Samples& samples,
                                   const MakeOptions& make, const RunOptions& run,
                                   double min_sqnr_db);
+
+/// The same for a model in memory, to see how it differs from FP32. nullopt if qtool cannot run the
+/// model, which may be for other runtimes.
+std::optional<Verification> measure_with_progress(const Model& fp32, const Graph& int8,
+                                                  const Samples& samples, const MakeOptions& make,
+                                                  const RunOptions& run);
 
 /// Whether and how a model is run before it gets its final name: --verify, --min-sqnr.
 class VerifyOptions {
