@@ -107,7 +107,7 @@ double crossing_seconds(const PlanProfile& profile) {
 }
 
 // The conversions between reals and integers, the slowest first, and their sum.
-std::string crossing_lines(const char* name, const PlanProfile& profile) {
+std::string crossing_lines(const char* name, const PlanProfile& profile, ListLength length) {
   if (profile.crossings.empty()) return {};
   std::vector<const Crossing*> order;
   for (const Crossing& crossing : profile.crossings) order.push_back(&crossing);
@@ -120,7 +120,8 @@ std::string crossing_lines(const char* name, const PlanProfile& profile) {
       to_text(name, ": ", order.size(), order.size() == 1 ? " step converts" : " steps convert",
               " between FP32 and integers, ", milliseconds(sum), " ms in all, ",
               percent(total > 0.0 ? sum / total : 0.0, 1), " of its steps\n");
-  for (std::size_t i = 0; i < order.size() && i < kMaxCrossings; ++i) {
+  const std::size_t most = length == ListLength::kShort ? kQuietList : kMaxCrossings;
+  for (std::size_t i = 0; i < order.size() && i < most; ++i) {
     const StepTime& time = profile.steps.at(order[i]->step);
     const bool leaves = time.step.op_type == "DequantizeLinear";
     text += to_text("  ", milliseconds(time.seconds), " ms (", milliseconds(time.low_seconds),
@@ -133,8 +134,8 @@ std::string crossing_lines(const char* name, const PlanProfile& profile) {
     if (to.size() > kMaxReaders) text += to_text(" and ", to.size() - kMaxReaders, " more");
     text += "\n";
   }
-  if (order.size() > kMaxCrossings) {
-    text += to_text("  and ", order.size() - kMaxCrossings, " faster ones\n");
+  if (order.size() > most) {
+    text += to_text("  and ", order.size() - most, " faster ones\n");
   }
   return text;
 }
@@ -178,7 +179,7 @@ Json json_of_plan(const PlanProfile& profile, const MachinePeak& peak) {
 
 }  // namespace
 
-std::string text_of(const ProfileResult& result, std::size_t width) {
+std::string text_of(const ProfileResult& result, std::size_t width, ListLength length) {
   const bool has_int8 = result.int8.has_value();
   std::vector<TextTable::Column> columns{{"node"},
                                          {"operator", Kind::kText, 2},
@@ -209,10 +210,12 @@ std::string text_of(const ProfileResult& result, std::size_t width) {
       const bool both = row.fp32 != nullptr && row.int8 != nullptr;
       cells.push_back(both ? ratio(row.fp32->seconds, row.int8->seconds) : std::string());
     }
-    table.add(cells);
+    const double slowest = std::max(row.fp32 == nullptr ? 0.0 : row.fp32->seconds,
+                                    row.int8 == nullptr ? 0.0 : row.int8->seconds);
+    table.add(cells, -slowest);
   }
 
-  std::string text = table.to_string(width);
+  std::string text = table.to_string(width, length);
   const auto batch = static_cast<double>(result.batch);
   const auto total = [&](const char* name, const PlanProfile& plan) {
     return to_text(name, ": ", milliseconds(plan.median_seconds),
@@ -222,8 +225,8 @@ std::string text_of(const ProfileResult& result, std::size_t width) {
                    to_fixed(batch / plan.median_seconds, 1), " images/s\n",
                    unsteady_line(name, plan.median_seconds, plan.fastest_seconds));
   };
-  text += crossing_lines("FP32", result.fp32);
-  if (has_int8) text += crossing_lines("INT8", *result.int8);
+  text += crossing_lines("FP32", result.fp32, length);
+  if (has_int8) text += crossing_lines("INT8", *result.int8, length);
   text += to_text(peak_line(result), "median of ", result.repeat, " runs, batch ", result.batch,
                   ", ", result.threads, result.threads == 1 ? " thread\n" : " threads\n");
   text += total("FP32", result.fp32);

@@ -8,7 +8,9 @@
 // The measurements of `bench`.
 namespace qtool {
 
-std::string text_of(const ProfileResult& result, std::size_t width = kAnyWidth);
+/// A short list has the slowest steps.
+std::string text_of(const ProfileResult& result, std::size_t width = kAnyWidth,
+                    ListLength length = ListLength::kFull);
 std::string json_of(const ProfileResult& result);
 
 }  // namespace qtool

@@ -1,6 +1,7 @@
 #include "report/text_table.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/printable.h"
@@ -48,7 +49,11 @@ TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns))
   for (const Column& column : columns_) heading.push_back(column.heading);
 }
 
-void TextTable::add(std::vector<std::string> cells) {
+std::string left_out_line(std::size_t entries) {
+  return entries == 0 ? "" : to_text("and ", entries, " more; all of them without --quiet\n");
+}
+
+void TextTable::add(std::vector<std::string> cells, double rank) {
   if (cells.size() != columns_.size()) {
     throw Error(ErrorCode::kInvalidArgument,
                 to_text("table: a row has ", cells.size(), " cells, expected ", columns_.size()));
@@ -56,6 +61,21 @@ void TextTable::add(std::vector<std::string> cells) {
   // A line feed in a name would break the row.
   for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
+  ranks_.push_back(rank);
+}
+
+TextTable TextTable::of_lowest_ranks(std::size_t count) const {
+  std::vector<std::size_t> order(ranks_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::less(), [&](std::size_t i) { return ranks_[i]; });
+  order.resize(std::min(count, order.size()));
+  std::ranges::sort(order);
+  TextTable table(columns_);
+  for (const std::size_t row : order) {
+    table.rows_.push_back(rows_[row + 1]);
+    table.ranks_.push_back(ranks_[row]);
+  }
+  return table;
 }
 
 std::vector<TextTable::Shown> TextTable::fitted(std::size_t width) const {
@@ -90,7 +110,10 @@ std::vector<TextTable::Shown> TextTable::fitted(std::size_t width) const {
   return whole;
 }
 
-std::string TextTable::to_string(std::size_t width) const {
+std::string TextTable::to_string(std::size_t width, ListLength length) const {
+  if (length == ListLength::kShort && ranks_.size() > kQuietList) {
+    return of_lowest_ranks(kQuietList).to_string(width) + left_out_line(ranks_.size() - kQuietList);
+  }
   const std::vector<Shown> shown = fitted(width);
   std::string text;
   for (const std::vector<std::string>& row : rows_) {

@@ -22,6 +22,11 @@ std::size_t columns_of(std::string_view line);
 /// Whether a list in a text may be shortened. The text says that it was, and how to see all of it.
 enum class ListLength : std::uint8_t { kShort, kFull };
 
+/// The entries that remain of a list that `--quiet` shortens.
+inline constexpr std::size_t kQuietList = 10;
+/// The line that says how many entries are missing; empty for none.
+std::string left_out_line(std::size_t entries);
+
 /// A table of text for people: a heading and rows. Each column is as wide as its widest cell.
 class TextTable {
  public:
@@ -40,12 +45,15 @@ class TextTable {
 
   explicit TextTable(std::vector<Column> columns);
 
-  /// Throws Error(kInvalidArgument) when the number of cells differs from the heading's.
-  void add(std::vector<std::string> cells);
+  /// `rank`: a short table shows the rows of the lowest ranks. Throws Error(kInvalidArgument) when
+  /// the number of cells differs from the heading's.
+  void add(std::vector<std::string> cells, double rank = 0.0);
   /// The lines, each ended by a line feed and without trailing blanks. No line is longer than
   /// `width`, so that no terminal breaks a row. Names are shortened first, then columns are left
-  /// out, but never the first column.
-  [[nodiscard]] std::string to_string(std::size_t width = kAnyWidth) const;
+  /// out, but never the first column. A short table has kQuietList rows, in their order, and
+  /// left_out_line().
+  [[nodiscard]] std::string to_string(std::size_t width = kAnyWidth,
+                                      ListLength length = ListLength::kFull) const;
 
  private:
   struct Shown {
@@ -53,9 +61,11 @@ class TextTable {
     std::size_t width;
   };
   [[nodiscard]] std::vector<Shown> fitted(std::size_t width) const;
+  [[nodiscard]] TextTable of_lowest_ranks(std::size_t count) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;  // the heading first
+  std::vector<double> ranks_;                   // of the rows after the heading
 };
 
 }  // namespace qtool

@@ -41,7 +41,8 @@ std::string row_name(const ArrayDiff& diff) {
 
 }  // namespace
 
-std::string text_of(const ArraysDiff& diff, const ArrayLimits& limits, std::size_t width) {
+std::string text_of(const ArraysDiff& diff, const ArrayLimits& limits, std::size_t width,
+                    ListLength length) {
   TextTable table({{"tensor"},
                    {"shape", Kind::kText, 2},
                    {"SQNR dB", Kind::kNumber, 8},
@@ -55,9 +56,10 @@ std::string text_of(const ArraysDiff& diff, const ArrayLimits& limits, std::size
     table.add({row_name(row), row.shape.to_string(), to_fixed(row.sqnr_db, 2),
                to_text(static_cast<float>(row.max_abs_error)), to_fixed(row.cosine, 6),
                percent(equal_share(row), 2), to_text(static_cast<float>(row.mean_a)),
-               to_text(static_cast<float>(row.mean_b)), limits.accept(row) ? "" : "beyond"});
+               to_text(static_cast<float>(row.mean_b)), limits.accept(row) ? "" : "beyond"},
+              row.sqnr_db);
   }
-  std::string out = diff.both.empty() ? "" : table.to_string(width) + "\n";
+  std::string out = diff.both.empty() ? "" : table.to_string(width, length) + "\n";
   for (const std::string& one : diff.not_compared) {
     out += to_text("not comparable: ", printable(one), "\n");
   }

@@ -8,7 +8,7 @@
 namespace qtool {
 
 std::string text_of(const ArraysDiff& diff, const ArrayLimits& limits,
-                    std::size_t width = kAnyWidth);
+                    std::size_t width = kAnyWidth, ListLength length = ListLength::kFull);
 std::string json_of(const ArraysDiff& diff, const ArrayLimits& limits);
 
 }  // namespace qtool

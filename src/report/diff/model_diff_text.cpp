@@ -1,6 +1,8 @@
 #include "report/diff/model_diff_text.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/percent.h"
@@ -20,23 +22,27 @@ std::string granularity(const Affines& affines) {
                               : to_text(affines.scales.size(), " on axis ", affines.axis);
 }
 
-std::string lines(std::string_view head, const std::vector<std::string>& items) {
+std::string lines(std::string_view head, const std::vector<std::string>& items, ListLength length) {
+  const std::size_t shown =
+      length == ListLength::kShort ? std::min(kQuietList, items.size()) : items.size();
   std::string out;
-  for (const std::string& item : items) out += to_text(head, printable(item), "\n");
-  return out;
+  for (std::size_t i = 0; i < shown; ++i) out += to_text(head, printable(items[i]), "\n");
+  return out + left_out_line(items.size() - shown);
 }
 
 }  // namespace
 
-std::string text_of(const ModelDiff& diff, const ModelLimits& limits, std::size_t width) {
+std::string text_of(const ModelDiff& diff, const ModelLimits& limits, std::size_t width,
+                    ListLength length) {
   if (diff.equal()) {
     return to_text("the models are equal: ", diff.nodes, " nodes, ", diff.weights.size(),
                    " constants, ", diff.scales.size(), " scales",
                    diff.renamed.empty() ? "" : to_text("; ", diff.renamed.size(), " nodes renamed"),
                    "\n");
   }
-  std::string out = lines("", diff.interface) + lines("only in A: ", diff.only_a) +
-                    lines("only in B: ", diff.only_b) + lines("changed: ", diff.changed);
+  std::string out = lines("", diff.interface, length) + lines("only in A: ", diff.only_a, length) +
+                    lines("only in B: ", diff.only_b, length) +
+                    lines("changed: ", diff.changed, length);
   TextTable weights({{"constant of"},
                      {"input", Kind::kNumber, 3},
                      {"SQNR dB", Kind::kNumber, 8},
@@ -50,17 +56,19 @@ std::string text_of(const ModelDiff& diff, const ModelLimits& limits, std::size_
       continue;
     }
     if (!weight.diff) {
-      weights.add({weight.node, to_text(weight.input), "-", "-", "-", weight.other});
+      weights.add({weight.node, to_text(weight.input), "-", "-", "-", weight.other},
+                  -std::numeric_limits<double>::infinity());
       continue;
     }
     const ArrayDiff& row = *weight.diff;
-    weights.add({weight.node, to_text(weight.input), to_fixed(row.sqnr_db, 2),
-                 to_text(static_cast<float>(row.max_abs_error)),
-                 percent_of(row.equal, row.shape.elements()),
-                 limits.weights.accept(row) ? "" : "beyond"});
+    weights.add(
+        {weight.node, to_text(weight.input), to_fixed(row.sqnr_db, 2),
+         to_text(static_cast<float>(row.max_abs_error)),
+         percent_of(row.equal, row.shape.elements()), limits.weights.accept(row) ? "" : "beyond"},
+        row.sqnr_db);
   }
   const auto count = static_cast<std::int64_t>(diff.weights.size());
-  if (equal < count) out += to_text(out.empty() ? "" : "\n", weights.to_string(width));
+  if (equal < count) out += to_text(out.empty() ? "" : "\n", weights.to_string(width, length));
   TextTable scales({{"scale of"},
                     {"A", Kind::kNumber, 5},
                     {"B", Kind::kNumber, 4},
@@ -74,11 +82,12 @@ std::string text_of(const ModelDiff& diff, const ModelLimits& limits, std::size_
     const std::string a = granularity(row.a);
     const std::string b = granularity(row.b);
     const bool single = row.a.per_tensor() && row.b.per_tensor();
-    scales.add({row.name, single ? to_text(row.a.scales[0]) : a,
-                single ? to_text(row.b.scales[0]) : b, a == b ? percent(row.scale, 4) : "-",
-                row.zero_points_differ ? "zero points differ" : ""});
+    scales.add(
+        {row.name, single ? to_text(row.a.scales[0]) : a, single ? to_text(row.b.scales[0]) : b,
+         a == b ? percent(row.scale, 4) : "-", row.zero_points_differ ? "zero points differ" : ""},
+        -row.scale);
   }
-  if (beyond > 0) out += to_text(out.empty() ? "" : "\n", scales.to_string(width));
+  if (beyond > 0) out += to_text(out.empty() ? "" : "\n", scales.to_string(width, length));
   if (!out.empty()) out += "\n";
   if (diff.prepared)
     out += "only one is quantized: compared with BatchNormalization folded in both\n";

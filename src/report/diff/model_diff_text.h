@@ -7,8 +7,8 @@
 
 namespace qtool {
 
-std::string text_of(const ModelDiff& diff, const ModelLimits& limits,
-                    std::size_t width = kAnyWidth);
+std::string text_of(const ModelDiff& diff, const ModelLimits& limits, std::size_t width = kAnyWidth,
+                    ListLength length = ListLength::kFull);
 std::string json_of(const ModelDiff& diff, const ModelLimits& limits);
 
 }  // namespace qtool

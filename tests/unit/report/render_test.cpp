@@ -64,6 +64,15 @@ TEST(TextTable, AlignsColumnsByCharactersNotBytes) {
   EXPECT_THROW(table.add({"one cell"}), Error);
 }
 
+TEST(TextTable, ShortListHasTheRowsOfTheLowestRanksInTheirOrder) {
+  TextTable table({{"row"}});
+  for (int i = 0; i < 12; ++i) table.add({to_text("r", i)}, i == 3 || i == 7 ? 1.0 : 0.0);
+  EXPECT_EQ(table.to_string(kAnyWidth, ListLength::kShort),
+            "row\nr0\nr1\nr2\nr4\nr5\nr6\nr8\nr9\nr10\nr11\n"
+            "and 2 more; all of them without --quiet\n");
+  EXPECT_THAT(table.to_string(), HasSubstr("r7\n"));
+}
+
 TEST(TextTable, ShortensNamesThenLeavesOutColumnsOfLittleWorth) {
   using Kind = TextTable::Kind;
   TextTable table(

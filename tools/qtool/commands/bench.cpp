@@ -52,7 +52,8 @@ void run_bench(BenchCommand& options) {
   profile_options.progress = progress.callback();
   const ProfileResult result =
       profile(*models.fp32.executor, models.int8_executor(), sample, profile_options);
-  options.run.json ? print_result(json_of(result)) : print_text(text_of(result, result_columns()));
+  options.run.json ? print_result(json_of(result))
+                   : print_text(text_of(result, result_columns(), options.run.quiet_length()));
 }
 
 }  // namespace

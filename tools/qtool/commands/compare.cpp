@@ -41,8 +41,9 @@ void compare_models(const CompareCommand& options) {
   const Graph b = load_model(options.b);
   const ModelDiff diff = diff_of(a, b, interrupted);
   const ModelLimits limits{{options.min_sqnr, options.max_abs}, options.tolerance};
-  options.run.json ? print_result(json_of(diff, limits))
-                   : print_text(text_of(diff, limits, result_columns()));
+  options.run.json
+      ? print_result(json_of(diff, limits))
+      : print_text(text_of(diff, limits, result_columns(), options.run.quiet_length()));
   if (limits.accept(diff)) return;
   throw Error(ErrorCode::kMismatch, to_text("models '", options.a, "' and '", options.b,
                                             "' differ in structure or by more than the limits"));
@@ -75,8 +76,9 @@ void run_compare(CompareCommand& options) {
   ProgressDisplay progress("compare", "arrays", options.run.progress_style(), FinalLine::kNone);
   const ArraysDiff diff = diff_arrays(options.a, options.b, progress.callback());
   const ArrayLimits limits{options.min_sqnr, options.max_abs};
-  options.run.json ? print_result(json_of(diff, limits))
-                   : print_text(text_of(diff, limits, result_columns()));
+  options.run.json
+      ? print_result(json_of(diff, limits))
+      : print_text(text_of(diff, limits, result_columns(), options.run.quiet_length()));
   if (const ArrayDiff* beyond = diff.first_beyond(limits)) {
     throw Error(ErrorCode::kMismatch,
                 to_text("'", beyond->name, "' differs by more than the limits: SQNR ",

@@ -20,7 +20,8 @@ void RunOptions::add_to(Command& command, ThreadsUse use) {
         .group(kGeneralGroup);
   }
   command.flag("--json", json, "Print the result as JSON").group(kGeneralGroup);
-  command.flag("-q,--quiet", quiet, "No notes, warnings or progress").group(kGeneralGroup);
+  command.flag("-q,--quiet", quiet, "No notes, warnings or progress; short lists")
+      .group(kGeneralGroup);
   command.flag("-v,--verbose", verbose, "Say more about what happens").group(kGeneralGroup);
   command.not_with("--verbose", {{"--quiet", {}}});
 }

@@ -25,6 +25,10 @@ struct RunOptions {
   [[nodiscard]] ListLength list_length() const {
     return verbose ? ListLength::kFull : ListLength::kShort;
   }
+  /// Whether lists that are the result itself are shortened: only with --quiet.
+  [[nodiscard]] ListLength quiet_length() const {
+    return quiet ? ListLength::kShort : ListLength::kFull;
+  }
 };
 
 }  // namespace qtool::tool
