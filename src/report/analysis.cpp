@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "json/json_text.h"
 #include "report/answers_json.h"
+#include "report/evaluation.h"
 #include "report/preprocessing_json.h"
 #include "report/samples.h"
 #include "report/samples_json.h"
@@ -138,8 +139,8 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
 }
 
 std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPreprocess>& preprocess,
-                    const std::optional<SuggestResult>& suggestions,
-                    const MakingCommands& commands) {
+                    const std::optional<SuggestResult>& suggestions, const MakingCommands& commands,
+                    const EvalResult* compared) {
   Json json;
   json["images"] = result.images;
   json["overlap"] = overlap_json(result.overlap);
@@ -167,6 +168,7 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
                               {"corrected_noise", layer.corrected}});
   }
   json["faults"] = result.faults();
+  if (compared != nullptr) json["evaluation"] = Json::parse(json_of(*compared, preprocess));
   if (suggestions) json["suggestions"] = json_of(*suggestions, commands);
   json["not_compared"] = result.not_compared;
   add_unused({result.bad, result.passed_over}, json);

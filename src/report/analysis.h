@@ -5,6 +5,7 @@
 #include <string>
 
 #include "qtool/analyze/analyze.h"
+#include "qtool/compare/evaluate.h"
 #include "report/preprocessing.h"
 #include "report/suggestions.h"
 #include "report/text_table.h"
@@ -15,8 +16,9 @@ namespace qtool {
 std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t width = kAnyWidth);
 /// All error sources as JSON for programs, in the form that render.h describes. `suggestions` is
 /// present if changes were tried; `commands` make the model, for the lines of the suggestions.
+/// `compared`: what the answers of both models are, if it was asked for.
 std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPreprocess>& preprocess,
                     const std::optional<SuggestResult>& suggestions = std::nullopt,
-                    const MakingCommands& commands = {});
+                    const MakingCommands& commands = {}, const EvalResult* compared = nullptr);
 
 }  // namespace qtool

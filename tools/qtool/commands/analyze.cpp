@@ -33,10 +33,12 @@
 #include "qtool/quantize/quantize.h"
 #include "qtool/samples/samples.h"
 #include "report/analysis.h"
+#include "report/evaluation.h"
 #include "report/model_summary.h"
 #include "report/page/page.h"
 #include "report/shell.h"
 #include "report/suggestions.h"
+#include "run_evaluation.h"
 #include "shown_command.h"
 #include "signals.h"
 #include "step_display.h"
@@ -228,24 +230,15 @@ InferResult answer_to(const std::string& path, const Subject& subject, const Eva
 // The contents of the page besides the analysis: accuracy and time of both models, and the origin
 // of the figures.
 Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Samples& samples,
-                 const std::optional<SourcedPreprocess>& preprocess, const AnswerOptions& answers) {
+                 const std::optional<SourcedPreprocess>& preprocess, const EvalOptions& eval,
+                 const EvalResult& compared) {
   const Model& fp32 = subject.models.fp32;
   const Model& int8 = *subject.models.int8;
   Page page;
   page.preprocess = preprocess;
-  EvalOptions eval;
-  if (preprocess) eval.preprocess = preprocess->preprocess;
-  eval.bad_images = options.images.policy();
-  eval.labels = LabelSource::kFolders;
-  eval.threads = options.run.threads;
-  eval.answers = answers;
-  {
-    ProgressDisplay progress("compare", options.images.noun(), options.run.progress_style());
-    eval.progress = progress.callback();
-    page.evaluation = evaluate(*fp32.executor, int8.executor.get(), samples, eval);
-    page.worst = worst_images(page.evaluation, kWorstImages);
-  }
-  if ((answers.boxes || answers.mask) && samples.are_images()) {
+  page.evaluation = compared;
+  page.worst = worst_images(page.evaluation, kWorstImages);
+  if ((eval.answers.boxes || eval.answers.mask) && samples.are_images()) {
     draw_answers_on(page.worst, eval.preprocess,
                     [&](const std::string& path) { return answer_to(path, subject, eval); });
   }
@@ -254,7 +247,7 @@ Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Sa
   timed.threads = options.run.threads;
   timed.repeat = 15;
   timed.progress = progress.callback();
-  const std::vector<Tensor> first = first_sample(samples, eval.preprocess, eval.bad_images);
+  const std::vector<Tensor> first = first_sample(samples, eval.preprocess, options.images.policy());
   page.latency = profile(*fp32.executor, int8.executor.get(), first, timed);
   page.fp32_bytes = summarize(fp32.loaded).parameter_bytes;
   page.int8_bytes = summarize(int8.loaded).parameter_bytes;
@@ -282,7 +275,10 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
                 "analyze needs either --int8, or --table to make the INT8 model from");
   }
   options.preprocess.read();
-  const AnswerOptions answers = options.outputs.read();
+  EvalOptions eval;
+  eval.answers = options.outputs.read();
+  eval.threads = options.run.threads;
+  const bool asks = !options.images.labels.empty() || eval.answers.boxes || eval.answers.mask;
   const Subject subject =
       options.table.empty() ? subject_of_model(options) : subject_of_table(options);
   const Models& models = subject.models;
@@ -291,11 +287,17 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   AnalyzeOptions analyze_options;
   const std::optional<SourcedPreprocess> preprocess =
       options.preprocess.choose_for(options.images, subject.preprocess, models.fp32.loaded);
-  if (preprocess) analyze_options.preprocess = preprocess->preprocess;
+  if (preprocess) analyze_options.preprocess = eval.preprocess = preprocess->preprocess;
   analyze_options.bad_images = options.images.policy();
   analyze_options.threads = options.run.threads;
+  std::optional<EvalResult> compared;
+  if (asks || !options.report.empty()) {
+    compared = evaluate_with_progress(command, models, options.images, samples, eval, options.run);
+  }
   std::optional<Page> page;
-  if (!options.report.empty()) page = page_beside(options, subject, samples, preprocess, answers);
+  if (!options.report.empty()) {
+    page = page_beside(options, subject, samples, preprocess, eval, *compared);
+  }
   AnalyzeResult result = [&] {
     ProgressDisplay progress("analyze", options.images.noun(), options.run.progress_style());
     AnalyzeOptions shown = analyze_options;
@@ -321,9 +323,10 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
     write_outputs({&file, 1});
   }
   if (options.run.json) {
-    print_result(json_of(result, preprocess, suggestions, commands));
+    print_result(json_of(result, preprocess, suggestions, commands, asks ? &*compared : nullptr));
     return;
   }
+  if (asks) print_text(to_text(text_of(*compared, result_columns()), "\n"));
   print_text(text_of(result, static_cast<std::size_t>(options.top), result_columns()));
   if (suggestions) print_text(to_text("\n", text_of(*suggestions, commands)));
 }
@@ -371,10 +374,7 @@ void add_analyze(Program& program, Session& session) {
               "both models.")
       .placeholder("FILE");
   options->outputs.add_to(command, PsnrUse::kNo);
-  for (const char* option : {"--boxes", "--mask"}) {
-    command.goes_with(option, {{"--report", {}}});
-  }
-  options->images.add_to(command, SamplesUse::kRun);
+  options->images.add_to(command, SamplesUse::kMeasure);
   options->preprocess.add_to(command);
   refuse_preprocess_of_tensors(command);
   options->run.add_to(command);
