@@ -16,6 +16,7 @@
 #include "base/round_up.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "compare/annotated_boxes.h"
 #include "compare/detector_check.h"
 #include "compare/metrics.h"
 #include "compare/model_pair.h"
@@ -79,6 +80,9 @@ class Evaluation {
       }
       if (pair_.int8 != nullptr) worker.answers.emplace(options.answers);
     }
+    if (options.annotations != nullptr && options.answers.boxes && pair_.int8 != nullptr) {
+      annotated_.emplace(*options.annotations, samples, options.preprocess, answers_.box_classes());
+    }
   }
 
   /// Runs the samples [group * batch, (group + 1) * batch) on worker `index`.
@@ -125,6 +129,7 @@ class Evaluation {
       answers += *worker.answers;
     }
     if (result.int8) result.answers = answers.result();
+    if (annotated_) result.accuracy = annotated_->result();
     std::vector<SqnrSums> sums;
     std::int64_t compared = 0;
     if (result.int8) {
@@ -222,9 +227,11 @@ class Evaluation {
     for (std::size_t slot = 0; slot < filled.size(); ++slot) {
       record(filled[slot], static_cast<std::int64_t>(slot), floats, scores);
       if (!worker.answers) continue;
-      records_[filled[slot]].boxes =
-          worker.answers->add(answers_.read(outputs[0], static_cast<std::int64_t>(slot)),
-                              answers_.read(outputs[1], static_cast<std::int64_t>(slot)));
+      const Answer first = answers_.read(outputs[0], static_cast<std::int64_t>(slot));
+      const Answer second = answers_.read(outputs[1], static_cast<std::int64_t>(slot));
+      records_[filled[slot]].boxes = worker.answers->add(first, second);
+      if (!annotated_) continue;
+      annotated_->add(static_cast<std::int64_t>(filled[slot]), first.boxes, second.boxes);
     }
   }
 
@@ -319,6 +326,7 @@ class Evaluation {
   ModelPair pair_;
   std::int64_t classes_;
   AnswerReader answers_;
+  std::optional<AnnotatedBoxes> annotated_;
   std::vector<SampleRecord> records_;
   std::vector<std::vector<BadImage>> bad_;  // per entry, so that workers share no list
   std::vector<EvalWorker> workers_;

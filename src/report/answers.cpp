@@ -40,6 +40,15 @@ std::string box_agreement_text(const BoxAgreement& agreement, std::size_t width)
                  agreement.nms_iou, ":\n", table.to_string(width));
 }
 
+std::string annotated_change(const std::optional<double>& fp32, const std::optional<double>& int8) {
+  return fp32 && int8 ? to_signed_fixed(*int8 - *fp32, 3) : std::string("-");
+}
+
+std::string annotated_interval(const std::optional<Interval>& interval) {
+  if (!interval) return {};
+  return to_text(to_fixed(interval->low, 3), " to ", to_fixed(interval->high, 3));
+}
+
 std::string mask_agreement_text(const MaskAgreement& agreement) {
   const std::optional<double> iou = agreement.mean_iou();
   return to_text("pixels: ", percent_of(agreement.equal, agreement.pixels),
@@ -123,6 +132,36 @@ std::string text_of(const AnswerAgreement& agreement, std::size_t width) {
   line("decisions", agreement.decisions);
   line("texts", agreement.texts);
   return text;
+}
+
+std::string text_of(const BoxAccuracy& accuracy, std::size_t width) {
+  const AnnotatedPrecision& fp32 = accuracy.fp32;
+  const AnnotatedPrecision& int8 = accuracy.int8;
+  TextTable table({{"  against annotations"},
+                   {"FP32", Kind::kNumber, 5},
+                   {"INT8", Kind::kNumber, 4},
+                   {"change", Kind::kNumber, 3},
+                   {"of others", Kind::kNumber, 2}});
+  const auto add = [&](const char* name, const std::optional<double>& a,
+                       const std::optional<double>& b, const std::string& interval) {
+    const auto figure = [](const std::optional<double>& value) {
+      return value ? to_fixed(*value, 3) : std::string("-");
+    };
+    table.add({to_text("  ", name), figure(a), figure(b), annotated_change(a, b), interval});
+  };
+  add("mAP, IoU 0.50 to 0.95", fp32.all, int8.all, annotated_interval(accuracy.change_interval));
+  add("mAP, IoU 0.50", fp32.iou50, int8.iou50, "");
+  add("mAP, IoU 0.75", fp32.iou75, int8.iou75, "");
+  add("mAP, small", fp32.small, int8.small, "");
+  add("mAP, medium", fp32.medium, int8.medium, "");
+  add("mAP, large", fp32.large, int8.large, "");
+  add("recall, 100 boxes", fp32.recall, int8.recall, "");
+  std::string text = to_text(accuracy.boxes, " annotated boxes in ", accuracy.images,
+                             accuracy.images == 1 ? " image" : " images");
+  if (accuracy.unnamed > 0) {
+    text += to_text("; ", accuracy.unnamed, " more images are not annotated and do not count");
+  }
+  return to_text(text, ":\n", table.to_string(width));
 }
 
 std::string text_of_answers(const InferResult& result, std::span<const std::string> class_names,

@@ -82,6 +82,26 @@ Json json_of_outputs(const std::vector<OutputError>& outputs) {
   return list;
 }
 
+Json json_of(const BoxAccuracy& accuracy) {
+  const auto precision = [](const AnnotatedPrecision& model) {
+    const auto number = [](const std::optional<double>& value) {
+      return value ? Json(*value) : Json();
+    };
+    return Json{{"map", number(model.all)},           {"map_50", number(model.iou50)},
+                {"map_75", number(model.iou75)},      {"map_small", number(model.small)},
+                {"map_medium", number(model.medium)}, {"map_large", number(model.large)},
+                {"recall_100", number(model.recall)}};
+  };
+  return {{"images", accuracy.images},
+          {"images_without_annotations", accuracy.unnamed},
+          {"boxes", accuracy.boxes},
+          {"fp32", precision(accuracy.fp32)},
+          {"int8", precision(accuracy.int8)},
+          {"fp32_map_interval", interval_json(accuracy.fp32_interval)},
+          {"int8_map_interval", interval_json(accuracy.int8_interval)},
+          {"map_change_interval", interval_json(accuracy.change_interval)}};
+}
+
 void add_agreement(const AnswerAgreement& agreement, Json& json) {
   if (agreement.boxes) json["boxes"] = json_of_box_agreement(*agreement.boxes);
   if (agreement.mask) json["mask"] = json_of_mask_agreement(*agreement.mask);

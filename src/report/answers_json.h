@@ -20,6 +20,9 @@ nlohmann::ordered_json interval_json(const std::optional<Interval>& interval);
 /// Adds `boxes`, `mask`, `decisions` and `texts` to `json`, each only if it was asked for.
 void add_agreement(const AnswerAgreement& agreement, nlohmann::ordered_json& json);
 
+/// The average precision of both models against annotations.
+nlohmann::ordered_json json_of(const BoxAccuracy& accuracy);
+
 /// How far each output of the two models agrees.
 nlohmann::ordered_json json_of_outputs(const std::vector<OutputError>& outputs);
 

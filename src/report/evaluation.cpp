@@ -83,6 +83,7 @@ std::string text_of(const EvalResult& result, std::size_t width) {
   text += text_of_classes(result, width);
   text += requantization_line(result.requantization);
   text += text_of(result.answers, width);
+  if (result.accuracy) text += text_of(*result.accuracy, width);
   text += output_lines(result.outputs, result.images, result.noun);
   if (has_intervals(result)) {
     text += to_text("intervals: 95 % confidence, for other ", result.noun, "s of the same kind\n");
@@ -114,6 +115,7 @@ std::string json_of(const EvalResult& result, const std::optional<SourcedPreproc
     json["top1_change_interval"] = interval_json(result.top1_change_interval);
     json["outputs"] = json_of_outputs(result.outputs);
     add_agreement(result.answers, json);
+    if (result.accuracy) json["annotated"] = json_of(*result.accuracy);
   }
   add_classes(result, json);
   add_unused({result.bad, result.passed_over}, json);

@@ -49,6 +49,8 @@ struct EvalOptions {
   Requantization requantization = Requantization::kFloat;  ///< how integer sums are requantized
   AnswerOptions answers{};  ///< the answers to compare; needs an INT8 model
   Progress progress{};      ///< counts images; may be empty
+  /// For answers.boxes: the true boxes of the images. May be null.
+  const BoxAnnotations* annotations = nullptr;
 };
 
 /// The result of one model. `top1` and `top5` count images whose class is known. An image without
@@ -96,12 +98,13 @@ struct EvalResult {
   bool near_chance = false;  ///< FP32 top-1 looks like guessing, see is_near_chance()
   /// Of (INT8's top-1 - FP32's) / labelled, by paired_interval(); set with labels and INT8.
   std::optional<Interval> top1_change_interval{};
-  std::int64_t agreement = 0;         ///< images that both models answer with the same top-1 class
-  std::vector<OutputError> outputs;   ///< INT8 against FP32
-  AnswerAgreement answers;            ///< INT8 against FP32, over all images
-  std::vector<SampleResult> samples;  ///< samples that were run, in the order of the list
-  std::vector<std::string> class_names;  ///< index = class; empty where they are not known
-  std::vector<BadImage> bad;             ///< images that were left out
+  std::int64_t agreement = 0;        ///< images that both models answer with the same top-1 class
+  std::vector<OutputError> outputs;  ///< INT8 against FP32
+  AnswerAgreement answers;           ///< INT8 against FP32, over all images
+  std::optional<BoxAccuracy> accuracy{};  ///< both against EvalOptions::annotations
+  std::vector<SampleResult> samples;      ///< samples that were run, in the order of the list
+  std::vector<std::string> class_names;   ///< index = class; empty where they are not known
+  std::vector<BadImage> bad;              ///< images that were left out
   /// With the images that set the ranges of INT8. evaluate() does not know them: its caller may set
   /// this by overlap_of().
   std::optional<Overlap> overlap{};
@@ -150,7 +153,8 @@ void require_known_labels(const Samples& samples, std::int64_t classes);
 /// folder for each class. With missing folders, the numbers of the others would stand for wrong
 /// classes. Throws Error(kUsage) when a label is beyond the network's classes or `batch` is below
 /// 1, Error(kUnsupported) when images are for a network with several inputs, Error(kMismatch) when
-/// the models' ports differ, the outputs do not suit `answers`, a given list of class names does
+/// the models' ports differ, the outputs do not suit `answers`, the annotations do not
+/// suit the boxes or name none of the images, a given list of class names does
 /// not have one for each class (unless labels are not used) or no sample is usable,
 /// Error(kCancelled) when `progress` stops the run, and the errors of the executor and of
 /// Samples::load(). With a batch of 1, tensors may differ in shape from sample to sample; images
@@ -184,7 +188,8 @@ struct Verification {
 /// things are faults: a float output whose pooled SQNR is below `min_sqnr_db`; INT8 answers fewer
 /// samples than FP32 (see has_answer()); FP32 answers no sample. The mean SQNR does not judge: a
 /// few samples for which FP32 gives almost zero, such as images without text for a text detector,
-/// make it negative although the model works. `options`: labels and answers are not used. Cost and errors: as for evaluate().
+/// make it negative although the model works. `options`: labels and answers are not used. Cost and
+/// errors: as for evaluate().
 Verification verify(const Executor& fp32, const Executor& int8, const Samples& samples,
                     const EvalOptions& options, double min_sqnr_db);
 

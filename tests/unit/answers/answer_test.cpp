@@ -14,6 +14,7 @@
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/compare/infer.h"
+#include "report/evaluation.h"
 
 namespace qtool {
 namespace {
@@ -142,6 +143,42 @@ TEST_F(Answers, OfOneImageAreThoseOfAFolderWithIt) {
   }
   EXPECT_EQ(both, match.kept);
   EXPECT_EQ(std::ssize(one.box_pairs), match.fp32 + match.added());
+}
+
+// The boxes of FP32 are the annotations, so that FP32 is right and INT8 is not.
+TEST_F(Answers, AreComparedWithAnnotations) {
+  options_.answers = pixel_boxes();
+  const Executor fp32(pixel_network(1.0F));
+  BoxAnnotations annotations{{}, {1}};
+  for (const ImageEntry& entry : list_images(folder_).entries) {
+    std::vector<BadImage> bad;
+    const auto input = load_preprocessed(entry, options_.preprocess, BadImages::kFail, bad);
+    AnnotatedImage& image = annotations.images.emplace_back();
+    image.file = entry.path.filename().string();
+    image.width = image.height = 4;
+    for (const Box& box : infer(fp32, nullptr, *input, {.repeat = 1, .answers = options_.answers})
+                              .fp32.answer.boxes) {
+      const double width = double{box.right} - double{box.left};
+      const double height = double{box.bottom} - double{box.top};
+      image.boxes.push_back({0, box.left, box.top, width, height, width * height, false});
+    }
+  }
+  EXPECT_FALSE(run(0.9F).accuracy);
+  options_.annotations = &annotations;
+  const EvalResult result = run(0.9F);
+  ASSERT_TRUE(result.accuracy);
+  EXPECT_EQ(result.accuracy->images, 7);
+  EXPECT_NEAR(*result.accuracy->fp32.all, 1.0, 1e-9);
+  EXPECT_LT(*result.accuracy->int8.all, 0.99);
+  ASSERT_TRUE(result.accuracy->change_interval);
+  EXPECT_LT(result.accuracy->change_interval->low, *result.accuracy->int8.all - 1.0);
+  options_.threads = 3;
+  options_.batch = 2;
+  EXPECT_EQ(run(0.9F).accuracy->int8.all, result.accuracy->int8.all);
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, testing::HasSubstr("annotated boxes in 7 images:\n"));
+  EXPECT_THAT(text, testing::HasSubstr("\n  mAP, IoU 0.50 to 0.95"));
+  EXPECT_THAT(json_of(result, {}), testing::HasSubstr("\"map_change_interval\": ["));
 }
 
 TEST_F(Answers, HaveThePsnrThatTheErrorGives) {

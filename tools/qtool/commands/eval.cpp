@@ -28,6 +28,7 @@ struct EvalCommand {
   std::string int8;
   std::string csv;
   std::string flips;
+  std::string annotations;
   std::int64_t batch = 1;
   SampleOptions images;
   PreprocessOptions preprocess;
@@ -55,6 +56,12 @@ void run_eval(EvalCommand& options, const Command& command) {
   eval.answers = options.outputs.read();
   for (const std::string& file : {options.csv, options.flips}) {
     if (!file.empty()) declare_output(file);
+  }
+  std::optional<BoxAnnotations> annotations;
+  if (!options.annotations.empty()) {
+    annotations = annotations_from_json(read_input(options.annotations, kMaxAnnotationBytes),
+                                        options.annotations);
+    eval.annotations = &*annotations;
   }
   const Models models = open_models(options.model, options.int8);
   const Samples samples = options.images.list(models.fp32.executor->graph());
@@ -109,6 +116,16 @@ void add_eval(Program& program, Session& session) {
   options->preprocess.add_to(command);
   refuse_preprocess_of_tensors(command);
   options->outputs.add_to(command);
+  command
+      .option(
+          "--annotations", options->annotations,
+          "True boxes of the images: print mAP as COCO does\n"
+          "A JSON file in the format of COCO's instances. Its categories, in the order of their "
+          "ids, are the classes of the detector.")
+      .placeholder("FILE.json")
+      .group("Outputs");
+  command.goes_with("--annotations", {{"--boxes", {}}});
+  command.not_with("--annotations", {{"--inputs", {}}});
   command.not_with("--flips", {{"--boxes", {}}, {"--mask", {}}});
   for (const char* option : {"--boxes", "--mask", "--decision", "--text", "--psnr"}) {
     command.goes_with(option, {{"--int8", {}}});

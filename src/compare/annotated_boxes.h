@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "answers/coco_scorer.h"
+#include "qtool/answers/answer.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/samples/samples.h"
+
+namespace qtool {
+
+/// The category of each class of a detector, as an index in BoxAnnotations::categories. Class k is
+/// the category with the k-th lowest id if there are as many classes as categories, and the
+/// category with id k + 1 if there are as many classes as the highest id. -1 for a class without a
+/// category. Throws Error(kMismatch) for other numbers.
+std::vector<std::int64_t> categories_of(const BoxAnnotations& annotations, std::int64_t classes);
+
+/// Compares the boxes of both models with annotations. Samples are added by several threads.
+class AnnotatedBoxes {
+ public:
+  /// `classes`: the number of classes that boxes can have. The annotations of a sample are those of
+  /// the image whose file name is the end of the sample's path. Throws as categories_of() does,
+  /// Error(kUsage) for samples that are no images, and Error(kMismatch) if none of them is
+  /// annotated.
+  AnnotatedBoxes(const BoxAnnotations& annotations, const Samples& samples,
+                 const Preprocess& preprocess, std::int64_t classes);
+
+  /// Adds the boxes of sample `item`, which are in pixels of the network's input. Each sample is
+  /// added once at most; calls for different samples do not disturb each other.
+  void add(std::int64_t item, std::span<const Box> fp32, std::span<const Box> int8);
+
+  /// Cost: 33 times that of precision_of(), for each model.
+  [[nodiscard]] BoxAccuracy result() const;
+
+ private:
+  struct Entry {
+    const AnnotatedImage* image = nullptr;  ///< null: it is not annotated
+    bool ran = false;
+    std::array<std::vector<CocoMatches>, 2> matches{};  ///< FP32, INT8
+  };
+  [[nodiscard]] std::vector<CocoMatches> matches_of(const AnnotatedImage& image,
+                                                    std::span<const Box> boxes) const;
+
+  std::vector<std::int64_t> categories_;
+  Preprocess preprocess_;
+  std::vector<Entry> entries_;  ///< one per sample
+};
+
+}  // namespace qtool

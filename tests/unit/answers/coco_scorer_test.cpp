@@ -1,0 +1,181 @@
+// The expected figures were computed by hand from the definition that COCO publishes (see the
+// header), because pycocotools was not at hand. The arithmetic stands beside each of them.
+#include "answers/coco_scorer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "qtool/base/error.h"
+
+namespace qtool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+AnnotatedBox truth(double left, double top, double side, bool crowd = false) {
+  return {0, left, top, side, side, side * side, crowd};
+}
+
+FoundBox found_box(double left, double top, double side, float score) {
+  return {0, left, top, side, side, score};
+}
+
+struct CocoImage {
+  std::vector<AnnotatedBox> truths;
+  std::vector<FoundBox> found;
+};
+
+AnnotatedPrecision precision(const std::vector<CocoImage>& images,
+                             CocoFigures figures = CocoFigures::kAll) {
+  std::vector<std::vector<CocoMatches>> matches;
+  for (const CocoImage& image : images) {
+    matches.push_back(match_annotated(image.truths, image.found));
+  }
+  std::vector<const std::vector<CocoMatches>*> all;
+  for (const auto& one : matches) all.push_back(&one);
+  return precision_of(all, figures);
+}
+
+// Image 1 has two objects of 10 x 10 pixels. The model finds one exactly (0.9), then something that
+// is not there (0.8), then the other one, shifted by 2: common 80, union 120, IoU 0.667 (0.7).
+// Image 2 has one object of 100 x 100 pixels, which is not found.
+const std::vector<CocoImage> kThreeObjects = {
+    {{truth(0, 0, 10), truth(20, 0, 10)},
+     {found_box(0, 0, 10, 0.9F), found_box(50, 50, 10, 0.8F), found_box(22, 0, 10, 0.7F)}},
+    {{truth(0, 0, 100)}, {}}};
+
+TEST(CocoPrecision, IsTheMeanOverRecallsAndIous) {
+  const AnnotatedPrecision result = precision(kThreeObjects);
+  // At IoU 0.50 to 0.65 the boxes are right, wrong, right. Recall 1/3, 1/3, 2/3; precision 1, 1/2,
+  // 2/3, from the right 1, 2/3, 2/3. Recalls 0 to 0.33 (34 of them) have 1, 0.34 to 0.66 (33) have
+  // 2/3, the others 0: (34 + 22) / 101.
+  const double loose = 56.0 / 101.0;
+  // From IoU 0.70 on the third box is wrong: 34 / 101.
+  const double strict = 34.0 / 101.0;
+  EXPECT_NEAR(*result.iou50, loose, 1e-12);
+  EXPECT_NEAR(*result.iou75, strict, 1e-12);
+  EXPECT_NEAR(*result.all, (4 * loose + 6 * strict) / 10, 1e-12);
+  // Recall 2/3 at four IoUs and 1/3 at six.
+  EXPECT_NEAR(*result.recall, (4 * 2.0 / 3.0 + 6 / 3.0) / 10, 1e-12);
+  // Only the two small ones count. Right, wrong, right: recall 1/2, 1/2, 1, precision from the
+  // right 1, 2/3, 2/3. Recalls 0 to 0.50 (51) have 1, the other 50 have 2/3. From IoU 0.70 on: 51 /
+  // 101.
+  EXPECT_NEAR(*result.small, (4 * (51 + 50 * 2.0 / 3.0) + 6 * 51) / 1010, 1e-12);
+  EXPECT_EQ(result.medium, std::nullopt);
+  // The large object is not found, and boxes of other sizes are neither right nor wrong.
+  EXPECT_EQ(result.large, 0.0);
+  EXPECT_NEAR(*precision(kThreeObjects, CocoFigures::kOnlyMean).all, *result.all, 1e-15);
+  EXPECT_EQ(precision(kThreeObjects, CocoFigures::kOnlyMean).iou50, std::nullopt);
+}
+
+// 7 of 100 objects are found. The recall 0.07 is below numpy's 7 * 0.01 = 0.07000000000000001, so
+// that only the recalls 0 to 0.06 are reached.
+TEST(CocoPrecision, TakesTheRecallsOfNumpy) {
+  CocoImage image;
+  for (int i = 0; i < 100; ++i) image.truths.push_back(truth(20.0 * i, 0, 10));
+  for (int i = 0; i < 7; ++i) image.found.push_back(found_box(20.0 * i, 0, 10, 0.5F));
+  EXPECT_NEAR(*precision({image}).all, 7.0 / 101.0, 1e-12);
+}
+
+TEST(CocoPrecision, DoesNotCountBoxesInsideACrowd) {
+  // The first two boxes lie in the crowd with all of their area, and a crowd takes any number.
+  const CocoImage image{
+      {truth(0, 0, 100, true), truth(200, 0, 10)},
+      {found_box(10, 10, 10, 0.9F), found_box(30, 10, 10, 0.8F), found_box(200, 0, 10, 0.7F)}};
+  EXPECT_NEAR(*precision({image}).all, 1.0, 1e-12);
+  // 0.4 of the area of the second box lie in the crowd, so it is wrong at all IoUs. Right,
+  // wrong: all recalls are reached with precision 1. Wrong, right: with 1/2.
+  CocoImage beside = image;
+  beside.found = {found_box(200, 0, 10, 0.9F), found_box(96, 0, 10, 0.8F)};
+  EXPECT_NEAR(*precision({beside}).all, 1.0, 1e-12);
+  beside.found = {found_box(200, 0, 10, 0.7F), found_box(96, 0, 10, 0.8F)};
+  EXPECT_NEAR(*precision({beside}).all, 0.5, 1e-12);
+}
+
+TEST(CocoPrecision, LooksAtTheBestHundredBoxesOfAnImage) {
+  CocoImage image{{truth(0, 0, 10)}, {found_box(0, 0, 10, 0.1F)}};
+  for (int i = 0; i < 99; ++i) image.found.push_back(found_box(500, 0, 10, 0.9F));
+  EXPECT_NEAR(*precision({image}).all, 0.01, 1e-12);  // 1 right of 100
+  image.found.push_back(found_box(500, 0, 10, 0.9F));
+  EXPECT_EQ(*precision({image}).all, 0.0);
+}
+
+TEST(CocoPrecision, IsTheMeanOverCategoriesWithAnObject) {
+  CocoImage image = kThreeObjects[0];
+  const double one = *precision({image}).all;
+  FoundBox other = found_box(0, 0, 10, 0.9F);
+  other.category = 7;  // without an object: it does not count
+  image.found.push_back(other);
+  EXPECT_NEAR(*precision({image}).all, one, 1e-12);
+  AnnotatedBox missed = truth(0, 0, 10);
+  missed.category = 3;
+  image.truths.push_back(missed);
+  EXPECT_NEAR(*precision({image}).all, one / 2, 1e-12);
+  EXPECT_EQ(precision({}).all, std::nullopt);
+}
+
+// The fields of an annotation that follow `image_id` and `category_id`.
+BoxAnnotations coco_file(const std::string& annotation, const std::string& image = "\"id\": 7",
+                         const std::string& category = "\"id\": 18") {
+  return annotations_from_json(
+      to_text(
+          R"({"info": {"year": 2017}, "images": [{"file_name": "a.jpg", "width": 640, "height": )",
+          "480, ", image, R"(}], "categories": [{)", category,
+          R"(, "name": "dog"}, {"id": 1, "name": "person"}], "annotations": [{)", annotation,
+          "}]}"),
+      "c.json");
+}
+
+std::string refusal(const std::string& annotation, const std::string& image = "\"id\": 7",
+                    const std::string& category = "\"id\": 18") {
+  try {
+    coco_file(annotation, image, category);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Annotations, AreReadFromTheFormatOfCoco) {
+  const BoxAnnotations read_back = coco_file(
+      R"("id": 1, "image_id": 7, "category_id": 18, "bbox": [1.5, 2, 30, 40.25], "area": 600.5,
+         "iscrowd": 0, "segmentation": [[1, 2, 3, 4]])");
+  EXPECT_THAT(read_back.categories, ElementsAre(1, 18));
+  ASSERT_EQ(read_back.images.size(), 1U);
+  EXPECT_EQ(read_back.images[0].file, "a.jpg");
+  EXPECT_EQ(read_back.images[0].height, 480);
+  ASSERT_EQ(read_back.images[0].boxes.size(), 1U);
+  const AnnotatedBox& box = read_back.images[0].boxes[0];
+  EXPECT_EQ(box.category, 1);
+  EXPECT_EQ(box.left, 1.5);
+  EXPECT_EQ(box.height, 40.25);
+  EXPECT_EQ(box.area, 600.5);
+  EXPECT_FALSE(box.crowd);
+  EXPECT_EQ(
+      coco_file(R"("image_id": 7, "category_id": 1, "bbox": [0, 0, 3, 4])").images[0].boxes[0].area,
+      12.0);
+}
+
+TEST(Annotations, AreRefusedWithTheFieldThatIsWrong) {
+  const std::string box = R"("image_id": 7, "category_id": 18, "bbox": )";
+  EXPECT_THAT(refusal(box + "[1, 2, 3]"), HasSubstr("annotations[0].bbox: found an array of 3"));
+  EXPECT_THAT(refusal(box + "[1, 2, -3, 4]"), HasSubstr("annotations[0].bbox[2]: found -3"));
+  EXPECT_THAT(refusal(box + "[1, 2, 1e300, 4]"), HasSubstr("annotations[0].bbox[2]"));
+  EXPECT_THAT(refusal(R"("image_id": 8, "category_id": 18, "bbox": [1, 2, 3, 4])"),
+              HasSubstr("annotations[0].image_id: found 8, expected an id of the same file"));
+  EXPECT_THAT(refusal(R"("image_id": 7, "category_id": 2, "bbox": [1, 2, 3, 4])"),
+              HasSubstr("annotations[0].category_id: found 2"));
+  EXPECT_THAT(refusal(box + R"([1, 2, 3, 4], "iscrowd": 2)"), HasSubstr("iscrowd: found 2"));
+  EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": -1"), HasSubstr("images[0].id: found -1"));
+  EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7", "\"id\": 1"), HasSubstr("1 occurs twice"));
+  EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7, \"width\": 0"), HasSubstr("width"));
+}
+
+}  // namespace
+}  // namespace qtool
