@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "answers/detector_fit.h"
+#include "answers/edit_distance.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
@@ -23,14 +24,34 @@ void require_steps(const PortInfo& output, std::int64_t blank) {
                       ", expected steps and more than ", blank, " classes on the last axis"));
 }
 
-void add_one(bool equal, EqualAnswers& answers) {
+// The network may lack the last character, see AnswerOptions::characters.
+void require_characters(const PortInfo& output, std::size_t characters) {
+  const std::int64_t classes = output.shape[output.shape.rank() - 1];
+  const auto most = static_cast<std::int64_t>(characters);
+  if (classes == most || classes == most - 1) return;
+  throw Error(
+      ErrorCode::kMismatch,
+      to_text("output '", output.name, "' scores ", classes, " classes, expected ", most - 1,
+              " for the blank and each character, or ", most, " with a space at the end"));
+}
+
+template <typename Counts>
+void add_one(bool equal, Counts& answers) {
   ++answers.all;
   answers.equal += equal ? 1 : 0;
 }
 
-void add_all(const EqualAnswers& more, EqualAnswers& answers) {
+template <typename Counts>
+void add_all(const Counts& more, Counts& answers) {
   answers.all += more.all;
   answers.equal += more.equal;
+}
+
+void add_text(std::span<const std::int64_t> fp32, std::span<const std::int64_t> int8,
+              TextAgreement& texts) {
+  add_one(std::ranges::equal(fp32, int8), texts);
+  texts.characters += std::ssize(fp32);
+  texts.edits += edit_distance(fp32, int8);
 }
 
 }  // namespace
@@ -76,6 +97,9 @@ AnswerReader::AnswerReader(const AnswerOptions& options, const Plan& plan, Tenso
   text_blank_ = options.text_blank;
   if (decision_ || text_blank_) require_floats(plan.outputs().front());
   if (text_blank_) require_steps(plan.outputs().front(), *text_blank_);
+  if (text_blank_ && !options.characters.empty()) {
+    require_characters(plan.outputs().front(), options.characters.size());
+  }
 }
 
 Answer AnswerReader::read(std::span<const TensorView> outputs, std::int64_t slot) const {
@@ -113,7 +137,7 @@ std::vector<BoxCounts> AnswerScorer::add(const Answer& fp32, const Answer& int8)
   for (std::size_t i = 0; decisions_ && i < fp32.decisions.size(); ++i) {
     add_one(fp32.decisions[i] == int8.decisions[i], *decisions_);
   }
-  if (texts_) add_one(fp32.text == int8.text, *texts_);
+  if (texts_) add_text(fp32.text, int8.text, *texts_);
   return boxes;
 }
 
@@ -121,7 +145,11 @@ AnswerScorer& AnswerScorer::operator+=(const AnswerScorer& other) {
   if (boxes_ && other.boxes_) *boxes_ += *other.boxes_;
   if (mask_ && other.mask_) *mask_ += *other.mask_;
   if (decisions_ && other.decisions_) add_all(*other.decisions_, *decisions_);
-  if (texts_ && other.texts_) add_all(*other.texts_, *texts_);
+  if (texts_ && other.texts_) {
+    add_all(*other.texts_, *texts_);
+    texts_->characters += other.texts_->characters;
+    texts_->edits += other.texts_->edits;
+  }
   return *this;
 }
 

@@ -58,7 +58,7 @@ class AnswerScorer {
   std::optional<BoxScorer> boxes_;
   std::optional<MaskScorer> mask_;
   std::optional<EqualAnswers> decisions_;
-  std::optional<EqualAnswers> texts_;
+  std::optional<TextAgreement> texts_;
 };
 
 /// The text for scores [steps, classes]: the best class of each step (the lowest class wins a tie),

@@ -67,6 +67,9 @@ void SampleFigures::write_intervals(EvalResult& result) const {
       match.added_interval = share_interval(boxes_[k], 2, match.added(), match.fp32);
     }
   }
+  if (std::optional<TextAgreement>& texts = result.answers.texts) {
+    texts->equal_interval = wilson_interval(texts->equal, texts->all);
+  }
   if (result.int8 && result.labelled > 0) result.top1_change_interval = paired_interval(top1_);
 }
 

@@ -57,6 +57,23 @@ std::string mask_agreement_text(const MaskAgreement& agreement) {
                  agreement.classes.size() == 1 ? " class\n" : " classes\n");
 }
 
+std::string text_agreement_text(const TextAgreement& texts) {
+  std::string text = to_text("texts: ", texts.equal, " of ", texts.all, " equal (",
+                             percent_of(texts.equal, texts.all));
+  if (texts.equal_interval) text += to_text(", ", percent_interval(texts.equal_interval));
+  const auto mean =
+      texts.all == 0 ? 0.0 : static_cast<double>(texts.edits) / static_cast<double>(texts.all);
+  return to_text(text, "), mean edit distance ", to_fixed(mean, 2), " (", texts.edits, " edits, ",
+                 texts.characters, " characters)\n");
+}
+
+std::string spelled_line(const char* model, const Answer& answer,
+                         std::span<const std::string> characters) {
+  std::string text;
+  for (const std::int64_t index : answer.text) text += class_name(index, characters);
+  return to_text(model, " text: '", printable(text), "'\n");
+}
+
 std::string text_of_boxes(const InferResult& result, std::span<const std::string> class_names,
                           std::size_t width) {
   const std::vector<Box>& fp32 = result.fp32.answer.boxes;
@@ -130,7 +147,7 @@ std::string text_of(const AnswerAgreement& agreement, std::size_t width) {
                     percent_of(answers->equal, answers->all), ")\n");
   };
   line("decisions", agreement.decisions);
-  line("texts", agreement.texts);
+  if (agreement.texts) text += text_agreement_text(*agreement.texts);
   return text;
 }
 
@@ -171,6 +188,11 @@ std::string text_of_answers(const InferResult& result, std::span<const std::stri
   if (result.fp32.answer.mask) text += line_of("FP32", *result.fp32.answer.mask, class_names);
   if (result.int8 && result.int8->answer.mask) {
     text += line_of("INT8", *result.int8->answer.mask, class_names);
+  }
+  // Without names, a text is a list of numbers that says little.
+  if (result.answers.texts && result.int8 && !class_names.empty()) {
+    text += spelled_line("FP32", result.fp32.answer, class_names);
+    text += spelled_line("INT8", result.int8->answer, class_names);
   }
   return text + text_of(result.answers, width);
 }

@@ -52,6 +52,16 @@ Json json_of_equal_answers(const EqualAnswers& answers) {
           {"agreement", share_json(answers.equal, answers.all)}};
 }
 
+Json json_of_texts(const TextAgreement& texts) {
+  return {{"all", texts.all},
+          {"equal", texts.equal},
+          {"agreement", share_json(texts.equal, texts.all)},
+          {"agreement_interval", interval_json(texts.equal_interval)},
+          {"characters", texts.characters},
+          {"edits", texts.edits},
+          {"mean_edit_distance", share_json(texts.edits, texts.all)}};
+}
+
 }  // namespace
 
 Json share_json(std::int64_t part, std::int64_t total) {
@@ -106,7 +116,7 @@ void add_agreement(const AnswerAgreement& agreement, Json& json) {
   if (agreement.boxes) json["boxes"] = json_of_box_agreement(*agreement.boxes);
   if (agreement.mask) json["mask"] = json_of_mask_agreement(*agreement.mask);
   if (agreement.decisions) json["decisions"] = json_of_equal_answers(*agreement.decisions);
-  if (agreement.texts) json["texts"] = json_of_equal_answers(*agreement.texts);
+  if (agreement.texts) json["texts"] = json_of_texts(*agreement.texts);
 }
 
 Json json_of(std::span<const Box> boxes, std::span<const std::string> class_names) {

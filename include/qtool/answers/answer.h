@@ -264,6 +264,15 @@ struct EqualAnswers {
   std::int64_t equal = 0;
 };
 
+/// How well the texts of the INT8 model agree with those of the FP32 model, one text per sample.
+struct TextAgreement {
+  std::int64_t all = 0;
+  std::int64_t equal = 0;
+  std::int64_t characters = 0;               ///< of the FP32 model's texts
+  std::int64_t edits = 0;                    ///< the sum of the edit distances
+  std::optional<Interval> equal_interval{};  ///< Wilson's, of equal / all; evaluate() only
+};
+
 /// The meaning of the outputs of a network that are not simply one score per class.
 struct AnswerOptions {
   std::optional<Detector> boxes{};
@@ -275,6 +284,10 @@ struct AnswerOptions {
   /// step, with repeats merged and this class removed. Source: Graves et al. 2006, section 3.2
   /// (best path decoding).
   std::optional<std::int64_t> text_blank{};
+  /// For `text_blank`: the character of each class, with something for the blank too. Empty: they
+  /// are not known. The last one may be missing in the network: sets with and without a space at
+  /// the end are common.
+  std::vector<std::string> characters{};
   /// The highest value of a pixel, if the outputs are images: see OutputError::psnr_db.
   std::optional<double> psnr_peak{};
 };
@@ -301,7 +314,7 @@ struct AnswerAgreement {
   std::optional<BoxAgreement> boxes;
   std::optional<MaskAgreement> mask;
   std::optional<EqualAnswers> decisions;  ///< over all numbers of all samples
-  std::optional<EqualAnswers> texts;      ///< one text per sample
+  std::optional<TextAgreement> texts;
 
   /// The entry of BoxAgreement::matches by which a model is judged: that for the lowest score at
   /// the highest IoU. nullopt without boxes.

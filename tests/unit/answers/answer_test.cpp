@@ -181,6 +181,35 @@ TEST_F(Answers, AreComparedWithAnnotations) {
   EXPECT_THAT(json_of(result, {}), testing::HasSubstr("\"map_change_interval\": ["));
 }
 
+TEST_F(Answers, AreTextsWithTheirEdits) {
+  options_.answers.text_blank = 0;
+  const EvalResult equal = run(1.0F);
+  ASSERT_TRUE(equal.answers.texts);
+  EXPECT_EQ(equal.answers.texts->all, 7);
+  EXPECT_EQ(equal.answers.texts->equal, 7);
+  EXPECT_EQ(equal.answers.texts->edits, 0);
+  EXPECT_GT(equal.answers.texts->characters, 7);
+  ASSERT_TRUE(equal.answers.texts->equal_interval);
+  EXPECT_LT(equal.answers.texts->equal_interval->low, 0.7);
+  // A gain of -1 turns the order of the first three channels around.
+  const EvalResult turned = run(-1.0F);
+  EXPECT_LT(turned.answers.texts->equal, 7);
+  EXPECT_GT(turned.answers.texts->edits, 0);
+  options_.answers.characters = {"", "a", "b", "c", " "};  // for 4 classes, or 5 with the space
+  EXPECT_EQ(run(1.0F).answers.texts->equal, 7);
+  options_.answers.characters.pop_back();
+  EXPECT_EQ(run(1.0F).answers.texts->equal, 7);
+  options_.answers.characters.emplace_back("d");
+  options_.answers.characters.emplace_back("e");
+  try {
+    static_cast<void>(run(1.0F));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kMismatch);
+    EXPECT_THAT(error.what(), testing::HasSubstr("scores 4 classes, expected 5"));
+  }
+}
+
 TEST_F(Answers, HaveThePsnrThatTheErrorGives) {
   options_.answers.psnr_peak = 1.0;
   const EvalResult result = run(0.5F);

@@ -127,7 +127,7 @@ void add_eval(Program& program, Session& session) {
   command.goes_with("--annotations", {{"--boxes", {}}});
   command.not_with("--annotations", {{"--inputs", {}}});
   command.not_with("--flips", {{"--boxes", {}}, {"--mask", {}}});
-  for (const char* option : {"--boxes", "--mask", "--decision", "--text", "--psnr"}) {
+  for (const char* option : {"--boxes", "--mask", "--decision", "--text", "--ctc", "--psnr"}) {
     command.goes_with(option, {{"--int8", {}}});
   }
   options->limits.add_to(command);

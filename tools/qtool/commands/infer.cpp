@@ -114,6 +114,7 @@ void run_infer(InferCommand& options, const Command& command) {
              .layout = preprocess ? preprocess->preprocess.layout : TensorLayout::kNchw,
              .progress = progress.callback()});
   require_name_per_class(names, result.classes);
+  if (!answers.characters.empty()) names = answers.characters;
   options.run.json ? print_result(json_of(result, names, preprocess))
                    : print_text(text_of(result, names, result_columns()));
   if (!options.draw.empty()) {
@@ -183,7 +184,7 @@ void add_infer(Program& program, Session& session) {
   command.not_with("--draw", {{"--inputs", {}}});
   command.goes_with("--dump", {{"--dump-dir", {}}});
   command.goes_with("--dump-dir", {{"--dump", {}}});
-  for (const char* option : {"--decision", "--text", "--psnr"}) {
+  for (const char* option : {"--decision", "--text", "--ctc", "--psnr"}) {
     command.goes_with(option, {{"--int8", {}}});
   }
   options->requantize.add_to(command);

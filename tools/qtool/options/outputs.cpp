@@ -15,6 +15,7 @@ namespace qtool::tool {
 namespace {
 
 constexpr std::int64_t kMaxDetectorBytes = 1 << 16;
+constexpr std::int64_t kMaxCharsetBytes = 1 << 22;
 constexpr const char* kOutputsGroup = "Outputs";
 constexpr const char* kArgmax = "argmax";
 
@@ -36,6 +37,30 @@ double number_of(const std::string& text, const char* option) {
     throw Error(ErrorCode::kUsage, error.what());
   }
   throw Error(ErrorCode::kUsage, to_text(option, ": found '", text, "', expected a finite number"));
+}
+
+// The characters of all classes: the lines of the file with the blank between them, and a space at
+// the end. A line may be a space.
+std::vector<std::string> read_characters(const std::string& name, std::int64_t blank) {
+  std::string bytes = read_input(name, kMaxCharsetBytes);
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.erase(0, 3);
+  if (bytes.ends_with('\n')) bytes.pop_back();
+  std::vector<std::string> characters = split(bytes, '\n');
+  for (std::size_t i = 0; i < characters.size(); ++i) {
+    std::string& line = characters[i];
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty()) {
+      throw Error(ErrorCode::kUsage,
+                  to_text("--ctc '", name, "': line ", i + 1, " is empty, expected a character"));
+    }
+  }
+  characters.emplace_back(" ");
+  if (blank > std::ssize(characters)) {
+    throw Error(ErrorCode::kUsage, to_text("--text ", blank, ": '", name, "' has characters for ",
+                                           characters.size(), " classes beside the blank"));
+  }
+  characters.insert(characters.begin() + blank, "");
+  return characters;
 }
 
 }  // namespace
@@ -89,6 +114,14 @@ void OutputOptions::add_to(Command& command, PsnrUse psnr) {
       .check(whole_number_from(0))
       .group(kOutputsGroup);
   command
+      .option(
+          "--ctc", charset_,
+          "The same with a file of the characters, one per line\n"
+          "Class 0 is the blank unless --text names another, the others are the lines, and maybe "
+          "a space at the end, as in PaddleOCR.")
+      .placeholder("FILE")
+      .group(kOutputsGroup);
+  command
       .option("--psnr", psnr_peak_, "The outputs are images of values up to this: print their PSNR")
       .placeholder("PEAK")
       .check(number([](double value) { return value > 0.0 && value <= 1e9; },
@@ -117,6 +150,10 @@ AnswerOptions OutputOptions::read() const {
   }
   answers.decision = decision_;
   answers.text_blank = text_blank_;
+  if (!charset_.empty()) {
+    answers.text_blank = text_blank_.value_or(0);
+    answers.characters = read_characters(charset_, *answers.text_blank);
+  }
   answers.psnr_peak = psnr_peak_;
   return answers;
 }

@@ -12,7 +12,7 @@ namespace qtool::tool {
 enum class PsnrUse { kYes, kNo };
 
 /// The meaning of a network's outputs: --boxes, --box-score, --nms-iou, --mask, --decision, --text,
-/// --psnr.
+/// --ctc, --psnr.
 class OutputOptions {
  public:
   void add_to(Command& command, PsnrUse psnr = PsnrUse::kYes);
@@ -28,6 +28,7 @@ class OutputOptions {
   std::string mask_;
   std::optional<double> decision_;
   std::optional<std::int64_t> text_blank_;
+  std::string charset_;
   std::optional<double> psnr_peak_;
 };
 
