@@ -26,6 +26,7 @@
 #include "shown_command.h"
 #include "step_display.h"
 #include "terminal.h"
+#include "way_out.h"
 #include "write_model.h"
 
 namespace qtool::tool {
@@ -254,8 +255,10 @@ void run_auto(AutoCommand& options, const Command& command) {
   models.fp32 = open_float_model(options.model);
   const Model& fp32 = models.fp32;
   const Graph& graph = fp32.executor->graph();
-  const Halves halves = halves_of(options, graph);
-  const Samples samples = halves.calibrates.list(graph);
+  const Halves halves =
+      list_or_way_out(options.model, graph, [&] { return halves_of(options, graph); });
+  const Samples samples =
+      list_or_way_out(options.model, graph, [&] { return halves.calibrates.list(graph); });
   const Samples others = halves.compares.list(graph);
   FirstModel made;
   made.too_few = halves.too_few;

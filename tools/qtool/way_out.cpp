@@ -1,0 +1,60 @@
+#include "way_out.h"
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "base/text.h"
+#include "report/shell.h"
+
+namespace qtool::tool {
+namespace {
+
+// The extents of a value; nullopt if one is open, so that other values cannot be compared with it.
+std::optional<std::vector<std::int64_t>> extents_of(const Value& value) {
+  if (!value.shape) return std::nullopt;
+  std::vector<std::int64_t> extents;
+  for (const Dim& dim : *value.shape) extents.push_back(dim.size.value_or(-1));
+  return extents;
+}
+
+// `--state state=stateN` for each input but the first, with the only output of the same shape. A
+// state without one, or with several, is left for the user to name.
+std::vector<std::string> state_options(const Graph& graph) {
+  std::vector<std::string> words;
+  for (std::size_t i = 1; i < graph.inputs().size(); ++i) {
+    const Value& input = graph.value(graph.inputs()[i]);
+    std::string partner;
+    int partners = 0;
+    for (const ValueId output : graph.outputs()) {
+      const Value& value = graph.value(output);
+      if (!input.shape || extents_of(value) != extents_of(input)) continue;
+      partner = value.name;
+      ++partners;
+    }
+    words.insert(words.end(),
+                 {"--state", to_text(input.name, "=", partners == 1 ? partner : "OUTPUT")});
+  }
+  return words;
+}
+
+}  // namespace
+
+Error with_way_out(const Error& error, const std::string& model, const Graph& graph) {
+  const bool of_kind = error.code() == ErrorCode::kUsage || error.code() == ErrorCode::kUnsupported;
+  if (!of_kind || graph.inputs().size() < 2) return error;
+  std::vector<std::string> steps{"qtool", "calibrate", model, "--inputs", "FILE"};
+  const std::vector<std::string> states = state_options(graph);
+  steps.insert(steps.end(), states.begin(), states.end());
+  const std::vector<std::string> no_samples{"qtool", "quantize", model, "--mode", "weight-only"};
+  return Error(error.code(),
+               to_text(error.what(),
+                       "; auto feeds no outputs back as inputs. Where the network "
+                       "does, calibrate, then quantize and eval: `",
+                       shell_line(steps),
+                       "` with a .wav file also takes --hop N, the new values of each sample. "
+                       "Without samples: `",
+                       shell_line(no_samples), "`"));
+}
+
+}  // namespace qtool::tool
