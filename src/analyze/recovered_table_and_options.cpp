@@ -1,6 +1,9 @@
 // Reads the inputs of quantize() from an INT8 model.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -10,6 +13,7 @@
 #include "graph/node_name.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/base/error.h"
+#include "qtool/graph/onnx.h"
 #include "quantize/weights/weight_ports.h"
 
 namespace qtool {
@@ -70,13 +74,20 @@ void add_activations(const std::vector<QuantizedActivation>& activations, Calibr
   table.method_options.scheme = scheme;
 }
 
+/// The node that makes reals of stored integers, where it writes `id`; null otherwise.
+const Node* dequantization_of(const Graph& int8, ValueId id) {
+  const NodeId producer = int8.value(id).producer;
+  if (producer == kNoNode || !int8.node(producer).is("DequantizeLinear")) return nullptr;
+  return &int8.node(producer);
+}
+
 /// The scales and zero points of a DequantizeLinear of constant integers; nullopt where `id` is
 /// something else.
 std::optional<Affines> stored_affines(const Graph& int8, ValueId id, const Shape& shape,
                                       std::int64_t axis) {
-  const NodeId producer = int8.value(id).producer;
-  if (producer == kNoNode || !int8.node(producer).is("DequantizeLinear")) return std::nullopt;
-  const Node& node = int8.node(producer);
+  const Node* stored = dequantization_of(int8, id);
+  if (stored == nullptr) return std::nullopt;
+  const Node& node = *stored;
   const Tensor* integers = int8.value(node.inputs[0]).constant.get();
   const Tensor* scale = int8.value(node.inputs[1]).constant.get();
   if (integers == nullptr || scale == nullptr || scale->dtype() != DType::kFloat32) {
@@ -180,27 +191,82 @@ void add_layers(const Graph& fp32, const Graph& int8, StaticInputs& base) {
   base.table.types.weight_symmetry = any_zero_points ? Symmetry::kAsymmetric : Symmetry::kSymmetric;
 }
 
+/// An entry of the metadata; empty without it.
+std::string entry_of(const Graph& graph, std::string_view key) {
+  const auto found = graph.info.metadata.find(std::string(key));
+  return found == graph.info.metadata.end() ? std::string() : found->second;
+}
+
+void take_target(const Graph& int8, QuantizeOptions& options) {
+  const std::string target = entry_of(int8, kTargetKey);
+  const bool known = std::any_of(targets().begin(), targets().end(),
+                                 [&](const Target& row) { return row.name == target; });
+  if (known) options.target = target;
+}
+
+/// The integers of the weights in an INT8 model of qtool, by the name of the layer.
+std::map<std::string, std::shared_ptr<const Tensor>> integers_of_layers(const Graph& prepared,
+                                                                        const Graph& int8) {
+  std::unordered_map<std::string_view, NodeId> counterparts;
+  for (const NodeId id : int8.nodes()) counterparts.emplace(name_of(int8, id), id);
+  std::map<std::string, std::shared_ptr<const Tensor>> found;
+  for (const NodeId id : prepared.nodes()) {
+    if (!weight_ports(prepared, id)) continue;
+    const auto counterpart = counterparts.find(name_of(prepared, id));
+    if (counterpart == counterparts.end()) continue;
+    const Node& layer = int8.node(counterpart->second);
+    if (!layer.has_input(1)) continue;
+    const Node* stored = dequantization_of(int8, layer.inputs[1]);
+    if (stored == nullptr) continue;
+    std::shared_ptr<const Tensor> integers = int8.value(stored->inputs[0]).constant;
+    if (integers != nullptr) found.emplace(name_of(prepared, id), std::move(integers));
+  }
+  return found;
+}
+
 }  // namespace
 
 StaticInputs recovered_table_and_options(const Graph& fp32, const Graph& emitted) {
   const auto& metadata = emitted.info.metadata;
-  if (const auto rewrites = metadata.find(std::string(kRewritesKey));
-      rewrites != metadata.end() && !rewrites->second.empty()) {
-    refuse(to_text("it was rewritten before (", rewrites->second,
+  if (const std::string rewrites = entry_of(emitted, kRewritesKey); !rewrites.empty()) {
+    refuse(to_text("it was rewritten before (", rewrites,
                    "); the table that it was made of tells more, see --table"));
   }
   if (metadata.contains(std::string(kWideKey))) refuse("it keeps 16 bits of some tensors");
   StaticInputs base;
-  if (const auto target = metadata.find(std::string(kTargetKey)); target != metadata.end()) {
-    const bool known = std::any_of(targets().begin(), targets().end(),
-                                   [&](const Target& row) { return row.name == target->second; });
-    if (known) base.options.target = target->second;
-  }
+  take_target(emitted, base.options);
   const QuantizedParts parts = quantized_parts(fp32, emitted);
   add_activations(parts.activations, base.table);
   base.options.bias_correction = BiasCorrection::kSequential;
   add_layers(fp32, with_integer_weights(emitted), base);
   return base;
+}
+
+StaticInputs recovered_options(const Graph& prepared, const Graph& loaded, CalibrationTable table) {
+  StaticInputs base;
+  take_target(loaded, base.options);
+  if (table.model_fingerprint != 0) base.options.model_fingerprint = table.model_fingerprint;
+  base.options.table_hash = entry_of(loaded, kTableHashKey);
+  base.table = std::move(table);
+  base.options.rewrites.emplace();
+  if (const std::string rewrites = entry_of(loaded, kRewritesKey); !rewrites.empty()) {
+    for (const std::string& name : split(rewrites, ',')) base.options.rewrites->push_back(name);
+  }
+  const auto integers = integers_of_layers(prepared, loaded);
+  if (const std::string rounding = entry_of(loaded, kRoundingKey); !rounding.empty()) {
+    base.options.rounding = rounding;
+    for (const auto& [layer, values] : integers) base.learned.rounded[layer] = {values};
+  }
+  const std::uint64_t wanted = fingerprint(loaded);
+  const Graph whole = quantize(prepared, base).graph;
+  if (fingerprint(whole) == wanted) return base;
+  for (const auto& [layer, values] : integers_of_layers(prepared, whole)) {
+    if (!integers.contains(layer)) base.options.exclude.push_back(layer);
+  }
+  if (!base.options.exclude.empty() && fingerprint(quantize(prepared, base).graph) == wanted) {
+    return base;
+  }
+  refuse("its table and what it says of itself give another model");
 }
 
 }  // namespace qtool

@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "analyze/exclusions.h"
+#include "analyze/suggest_choice.h"
+#include "analyze/suggest_recipes.h"
 #include "analyze/suggest_trials.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "compare/metrics.h"
 #include "compare/output_noise.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/base/error.h"
@@ -30,11 +34,13 @@ class SuggestionSearch {
       : base_(base),
         analysis_(analysis),
         options_(options),
+        noun_(samples.noun()),
         exclusions_(fp32.graph(), base),
         trials_(fp32, base, samples, options) {}
 
   SuggestResult run() {
     add({});  // the model as it is
+    add_recipes();
     add_exclusions();
     add_wide();
     add_ranges();
@@ -42,7 +48,6 @@ class SuggestionSearch {
     add_methods();
     add_weight_methods();
     add_rewrites();
-    add_with_correction({});
     run_new();
     if (!tried_.front().noise) {
       throw Error(ErrorCode::kUnsupported,
@@ -53,21 +58,28 @@ class SuggestionSearch {
     run_new();
 
     SuggestResult result;
+    result.noun = noun_;
     result.sqnr_db = unchanged;
     result.min_gain_db = options_.min_gain_db;
     result.threads = resolve_threads(options_.threads);
+    result.suggestions = suggestions();
     result.tried = std::count_if(tried_.begin() + 1, tried_.end(),
                                  [](const Trial& trial) { return trial.noise.has_value(); });
-    result.suggestions = worth_it(unchanged);
+    result.images = tried_.front().score.images;
+    if (options_.learning) result.learned_on = options_.learning->samples.size();
+    result.integer_share = tried_.front().score.integer_share;
     result.by_source = by_source(unchanged);
     result.bad = trials_.bad();
     if (result.suggestions.empty()) return result;
     std::vector<Change> changes;
     for (const Suggestion& suggestion : result.suggestions) changes.push_back(suggestion.change);
-    const std::vector<MedianInterval> slower = trials_.slower(changes, result.int8_seconds);
-    for (std::size_t i = 0; i < slower.size(); ++i) {
-      result.suggestions[i].slower_seconds = slower[i];
+    const std::vector<RunCost> costs = trials_.costs(changes);
+    std::vector<double> base_seconds;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      result.suggestions[i].cost = costs[i];
+      base_seconds.push_back(costs[i].base_seconds);
     }
+    result.int8_seconds = median(std::move(base_seconds));
     return result;
   }
 
@@ -81,6 +93,36 @@ class SuggestionSearch {
   void run_new() {
     trials_.run(std::span(tried_).subspan(run_));
     run_ = tried_.size();
+  }
+
+  /// The words that name the samples to learn from; none without such samples.
+  [[nodiscard]] std::vector<std::string> learning_words() const {
+    return options_.learning ? options_.learning->words : std::vector<std::string>();
+  }
+
+  /// The best changes. Where the base was rounded on images, a command rounds the weights again for
+  /// every change. So the changes that were tried with the weights of one rounding are tried again
+  /// as the command makes them, and only these results count.
+  std::vector<Suggestion> suggestions() {
+    std::vector<Suggestion> best = chosen(tried_, options_);
+    if (!is_rounded_on_images(base_) || !options_.learning) return best;
+    for (Suggestion& suggestion : best) {
+      suggestion.change.learned_on = learning_words();
+      add(std::move(suggestion.change));
+    }
+    run_new();
+    std::vector<Trial> exact{tried_.front()};
+    std::copy_if(tried_.begin() + 1, tried_.end(), std::back_inserter(exact),
+                 [](const Trial& trial) { return !trial.change.learned_on.empty(); });
+    return chosen(exact, options_);
+  }
+
+  void add_recipes() {
+    for (Change& change : recipe_changes(base_, learning_words())) {
+      // Without samples, the weights cannot be rounded for another target.
+      if (change.learned_on.empty() && is_rounded_on_images(base_)) continue;
+      add(std::move(change));
+    }
   }
 
   /// Adds a change to the trials, and notes the source that it is tried for.
@@ -195,7 +237,8 @@ class SuggestionSearch {
   }
 
   void add_methods() {
-    if (options_.statistics == nullptr) return;
+    // Weights that were rounded on images would be rounded anew for each method.
+    if (options_.statistics == nullptr || is_rounded_on_images(base_)) return;
     for (const MethodInfo& method : methods()) {
       if (method.name != base_.table.method) add({.method = std::string(method.name)});
     }
@@ -205,6 +248,7 @@ class SuggestionSearch {
   // suit the weights of another method.
   void add_weight_methods() {
     if (base_.options.bias_correction == BiasCorrection::kSequential) return;
+    if (is_rounded_on_images(base_)) return;
     const Target target = chosen_target(base_.table, base_.options);
     for (const WeightMethodInfo& method : weight_methods()) {
       if (method.name != target.weight_method) add({.weight_method = std::string(method.name)});
@@ -212,19 +256,27 @@ class SuggestionSearch {
   }
 
   void add_rewrites() {
-    const std::vector<std::string>& own =
-        base_.options.rewrites ? *base_.options.rewrites : base_.table.rewrites.names;
-    if (own.empty()) add({.rewrites = std::vector<std::string>{"equalize"}});
+    if (!rewrites_of(base_).empty() || is_rounded_on_images(base_)) return;
+    add({.rewrites = std::vector<std::string>{"equalize"}});
   }
 
   // A correction takes long. So it is tried only twice: alone, and with the best changes that cost
   // no time.
   void add_with_correction(Change change) {
-    if (!options_.correction || base_.options.bias_correction == BiasCorrection::kSequential) {
-      return;
-    }
-    change.corrected_on = options_.correction->words;
+    if (!options_.learning || base_.options.bias_correction == BiasCorrection::kSequential) return;
+    change.corrects_biases = true;
+    change.learned_on = learning_words();
     add(std::move(change));
+  }
+
+  /// Adds the best recipe for another target with the worst tensors in 16 bits, if that has them.
+  void add_wide_recipe(const std::vector<Change>& gains) {
+    const auto best = std::find_if(gains.begin(), gains.end(),
+                                   [](const Change& change) { return !change.target.empty(); });
+    if (best == gains.end() || !find_target(best->target).wide_activations) return;
+    std::vector<std::string> worst;
+    for (const ErrorSource* source : worst_activations()) worst.push_back(source->name);
+    for (Change& change : with_wide(*best, worst)) add(std::move(change));
   }
 
   /// Combines the changes that gained something alone: nodes in FP32 in the order of their measured
@@ -239,6 +291,8 @@ class SuggestionSearch {
     }
     Change free;
     std::vector<NodeSet> sets;
+    add_wide_recipe(gains);
+    std::erase_if(gains, [](const Change& change) { return !change.target.empty(); });
     for (const Change& change : gains) {
       for (const Overrides::GivenRange& given : change.ranges) {
         const bool has = std::any_of(free.ranges.begin(), free.ranges.end(),
@@ -247,6 +301,7 @@ class SuggestionSearch {
       }
       if (!free.rewrites) free.rewrites = change.rewrites;
       if (free.weight_method.empty()) free.weight_method = change.weight_method;
+      if (free.effort.empty()) free.effort = change.effort;
       if (change.exclude.empty() || !change.wide.empty()) continue;
       const bool has_part = std::any_of(gains.begin(), gains.end(), [&](const Change& other) {
         return !other.exclude.empty() && other.exclude.size() < change.exclude.size() &&
@@ -264,6 +319,10 @@ class SuggestionSearch {
       }
     }
     if (free == Change()) return;
+    if (!free.effort.empty()) {
+      free.learned_on = learning_words();
+      free.rewrites.reset();  // the effort has its own
+    }
     add(free);
     add_with_correction(free);
     if (!wide.wide.empty()) {
@@ -275,34 +334,11 @@ class SuggestionSearch {
     for (std::size_t i = 0; i < sets.size() && i < kBestNodes; ++i) {
       all = joined(all, sets[i]);
       for (const auto& nodes : {sets[i], all}) {
+        if (!free.learned_on.empty() && nodes != all) continue;  // learning takes long
         free.exclude = exclusions_.names_of(nodes);
         add(free);
       }
     }
-  }
-
-  /// Whether `whole` contains all of `part`.
-  static bool holds(const Change& whole, const Change& part) {
-    const auto within = [](const auto& some, const auto& all) {
-      return std::all_of(some.begin(), some.end(), [&](const auto& one) {
-        return std::find(all.begin(), all.end(), one) != all.end();
-      });
-    };
-    return (part.method.empty() || whole.method == part.method) &&
-           (part.weight_method.empty() || whole.weight_method == part.weight_method) &&
-           (!part.rewrites || whole.rewrites == part.rewrites) &&
-           (part.corrected_on.empty() || whole.corrected_on == part.corrected_on) &&
-           within(part.exclude, whole.exclude) && within(part.wide, whole.wide) &&
-           within(part.ranges, whole.ranges);
-  }
-
-  /// The size of a change: the number of nodes in FP32 and tensors in 16 bits, which cost time; and
-  /// the number of other options.
-  static std::pair<std::size_t, std::size_t> size_of(const Change& change) {
-    return {change.exclude.size() + change.wide.size(),
-            change.ranges.size() + (change.method.empty() ? 0U : 1U) +
-                (change.weight_method.empty() ? 0U : 1U) + (change.rewrites ? 1U : 0U) +
-                (change.corrected_on.empty() ? 0U : 1U)};
   }
 
   [[nodiscard]] std::vector<SourceTrial> by_source(double unchanged) const {
@@ -315,53 +351,18 @@ class SuggestionSearch {
         });
         if (tried == tried_.end() || !tried->noise) continue;
         trial.gain_db = noise_decibels(*tried->noise) - unchanged;
+        // A command rounds the weights on images again.
+        if (is_rounded_on_images(base_)) trial.change.learned_on = learning_words();
         found.push_back(std::move(trial));
       }
     }
     return found;
   }
 
-  [[nodiscard]] std::vector<Suggestion> worth_it(double unchanged) const {
-    std::vector<Suggestion> all;
-    for (const Trial& trial : tried_) {
-      if (!trial.noise || trial.change == Change()) continue;
-      Suggestion suggestion;
-      suggestion.change = trial.change;
-      suggestion.noise = *trial.noise;
-      suggestion.sqnr_db = noise_decibels(*trial.noise);
-      suggestion.gain_db = suggestion.sqnr_db - unchanged;
-      if (suggestion.gain_db >= options_.min_gain_db) all.push_back(std::move(suggestion));
-    }
-    std::stable_sort(all.begin(), all.end(), [](const Suggestion& a, const Suggestion& b) {
-      const auto size_a = size_of(a.change);
-      const auto size_b = size_of(b.change);
-      return size_a != size_b ? size_a < size_b : a.gain_db > b.gain_db;
-    });
-    double best_free = 0.0;
-    for (const Suggestion& suggestion : all) {
-      if (size_of(suggestion.change).first == 0)
-        best_free = std::max(best_free, suggestion.gain_db);
-    }
-    std::vector<Suggestion> kept;
-    for (Suggestion& suggestion : all) {
-      const bool is_best = size_of(suggestion.change).first == 0 && suggestion.gain_db == best_free;
-      const double least = kept.empty() ? 0.0 : kept.back().gain_db;
-      const bool is_worth = kept.empty() || suggestion.gain_db >= least + options_.min_gain_db;
-      if (is_worth || (is_best && suggestion.gain_db > least))
-        kept.push_back(std::move(suggestion));
-    }
-    std::stable_sort(kept.begin(), kept.end(), [](const Suggestion& a, const Suggestion& b) {
-      return a.gain_db > b.gain_db;
-    });
-    if (std::ssize(kept) > options_.most) {
-      kept.resize(static_cast<std::size_t>(std::max<std::int64_t>(options_.most, 0)));
-    }
-    return kept;
-  }
-
   const StaticInputs& base_;
   const AnalyzeResult& analysis_;
   const SuggestOptions& options_;
+  std::string noun_;
   Exclusions exclusions_;
   Trials trials_;
   std::vector<Trial> tried_;

@@ -10,9 +10,9 @@
 #include "base/text.h"
 #include "calib/statistics.h"
 #include "compare/detector_check.h"
+#include "compare/intervals.h"
 #include "compare/model_pair.h"
 #include "compare/output_noise.h"
-#include "compare/race.h"
 #include "compare/sample_runs.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"
@@ -84,6 +84,16 @@ class ScoreSums {
   std::int64_t equal_ = 0;
 };
 
+/// Adds the sums of one image to a group of each trial. `trial_of`: the trial of each plan.
+void add_to_group(const std::vector<SqnrSums>& sums, std::size_t group, std::size_t outputs,
+                  const std::vector<std::size_t>& trial_of, std::span<Trial> trials) {
+  for (std::size_t p = 0; p < trial_of.size(); ++p) {
+    std::vector<std::vector<SqnrSums>>& groups = trials[trial_of[p]].groups;
+    groups.resize(std::max(groups.size(), group + 1), std::vector<SqnrSums>(outputs));
+    for (std::size_t o = 0; o < outputs; ++o) groups[group][o] += sums[p * outputs + o];
+  }
+}
+
 /// The table that another method gives. Entries that the user set in the base table are kept.
 CalibrationTable decided(const Executor& fp32, const StaticInputs& base,
                          const Collection& statistics, const std::string& method) {
@@ -114,6 +124,27 @@ bool any_effect(const std::vector<RewriteReport>& reports) {
 }
 
 }  // namespace
+
+bool is_rounded_on_images(const StaticInputs& base) { return !base.learned.rounded.empty(); }
+
+std::optional<Interval> gain_interval(const Trial& changed, const Trial& base) {
+  if (!changed.noise || !base.noise || changed.groups.size() != base.groups.size()) {
+    return std::nullopt;
+  }
+  const auto decibels_without = [](const Trial& trial, std::size_t left_out) {
+    std::vector<SqnrSums> rest(trial.groups.front().size());
+    for (std::size_t group = 0; group < trial.groups.size(); ++group) {
+      if (group == left_out) continue;
+      for (std::size_t o = 0; o < rest.size(); ++o) rest[o] += trial.groups[group][o];
+    }
+    return noise_decibels(noise_of(rest));
+  };
+  std::vector<double> without;
+  for (std::size_t group = 0; group < base.groups.size(); ++group) {
+    without.push_back(decibels_without(changed, group) - decibels_without(base, group));
+  }
+  return jackknife_interval(noise_decibels(*changed.noise) - noise_decibels(*base.noise), without);
+}
 
 Trials::Trials(const Executor& fp32, const StaticInputs& base, const Samples& samples,
                const SuggestOptions& options, AnswerOptions answers)
@@ -168,11 +199,16 @@ Recipe Trials::recipe_of(const Change& change) const {
   };
   const StaticOptions& base = base_.options;
   Recipe recipe;
-  recipe.target = base.target;
+  recipe.target = change.target.empty() ? base.target : change.target;
   recipe.types = base.types;
   recipe.rewrites = change.rewrites ? change.rewrites : base.rewrites;
+  if (!change.effort.empty()) {
+    recipe.effort = find_effort(change.effort).effort;
+  } else if (is_rounded_on_images(base_)) {
+    recipe.rounding = base.rounding;
+  }
   recipe.bias_correction =
-      change.corrected_on.empty() ? base.bias_correction : BiasCorrection::kSequential;
+      change.corrects_biases ? BiasCorrection::kSequential : base.bias_correction;
   recipe.overrides.exclude = joined(base.exclude, change.exclude);
   recipe.overrides.wide = joined(base.wide, change.wide);
   recipe.overrides.ranges = change.ranges;
@@ -181,35 +217,50 @@ Recipe Trials::recipe_of(const Change& change) const {
   return recipe;
 }
 
-const BiasShifts& Trials::shifts_of(const Change& change, const Recipe& recipe,
-                                    StaticInputs inputs) const {
-  for (const auto& [known, shifts] : by_correction_) {
-    if (known == change) return shifts;
-  }
-  const CorrectionImages& images = options_.correction.value();
-  MakeOptions options;
-  options.preprocess = images.preprocess;
-  options.bad_images = options_.bad_images;
-  options.threads = options_.threads;
-  options.stop = options_.stop;
-  learn(fp32_, recipe, images.samples, options, inputs);
-  return by_correction_.emplace_back(change, std::move(inputs.learned.bias_shifts)).second;
-}
-
-std::optional<Quantized> Trials::quantized(const Change& change) const {
-  const Recipe recipe = recipe_of(change);
+StaticInputs Trials::unlearned(const Change& change, const Recipe& recipe) const {
   MakeOptions options;
   options.threads = base_.options.threads;
   options.model_fingerprint = base_.options.model_fingerprint;
   options.version = base_.options.version;
-  StaticInputs inputs = inputs_of_table(recipe, table_of(change), options);
-  inputs.options.rounding = base_.options.rounding;
-  inputs.learned = base_.learned;
-  if (!change.corrected_on.empty()) {
-    inputs.learned.bias_shifts = shifts_of(change, recipe, inputs);
+  return inputs_of_table(recipe, table_of(change), options);
+}
+
+const Trials::LearnedChange& Trials::learned_of(const Change& change) const {
+  for (const auto& [known, learned] : learned_) {
+    if (known == change) return learned;
+  }
+  const LearningSamples& from = options_.learning.value();
+  MakeOptions options;
+  options.preprocess = from.preprocess;
+  options.bad_images = options_.bad_images;
+  options.threads = options_.threads;
+  options.stop = options_.stop;
+  const Recipe recipe = recipe_of(change);
+  StaticInputs inputs = unlearned(change, recipe);
+  learn(fp32_, recipe, from.samples, options, inputs);
+  LearnedChange learned{std::move(inputs.learned), std::move(inputs.options.rounding)};
+  return learned_.emplace_back(change, std::move(learned)).second;
+}
+
+std::optional<Quantized> Trials::quantized(const Change& change) const {
+  StaticInputs inputs = unlearned(change, recipe_of(change));
+  Change learning = change;
+  if (change != Change() && is_rounded_on_images(base_) && options_.learning) {
+    // The integers of the base suit its own scales only. Other changes take those of one recipe.
+    if (change.learned_on.empty()) learning = {.learned_on = options_.learning->words};
+  }
+  if (learning.learned_on.empty()) {
+    inputs.options.rounding = base_.options.rounding;
+    inputs.learned = base_.learned;
+  } else {
+    const LearnedChange& learned = learned_of(learning);
+    inputs.options.rounding = learned.rounding;
+    inputs.learned = learned.learned;
   }
   Quantized quantized = quantize(fp32_.graph(), inputs);
   if (quantized.report.quantized_tensors == 0) return std::nullopt;
+  // A table for another target may lack ranges of this one.
+  if (!change.target.empty() && !quantized.report.missing_ranges.empty()) return std::nullopt;
   const bool rewritten = change.rewrites && !change.rewrites->empty();
   if (rewritten && !any_effect(quantized.report.rewrites)) return std::nullopt;
   return quantized;
@@ -236,7 +287,9 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
   for (std::size_t i = 0; i < trials.size(); ++i) {
     check_stop(options_.stop);
     try {
+      const Clock::time_point start = Clock::now();
       std::unique_ptr<Executor> executor = model(trials[i].change);
+      trials[i].making_seconds = std::chrono::duration<double>(Clock::now() - start).count();
       if (executor == nullptr) continue;
       ModelPair pair = compile_pair(fp32_, executor.get(), shapes_, 1);
       fp32 = std::move(pair.fp32);
@@ -260,11 +313,13 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
   std::vector<Answers> answers(kSampleBlock);  // for the samples since the last merge
   std::vector<ScoreSums> scores(plans.size());
   std::vector<SqnrSums> sums(plans.size() * outputs);
+  std::size_t usable = 0;
   const auto merge = [&](std::size_t begin, std::size_t end) {
     for (std::size_t entry = begin; entry < end; ++entry) {
       const Answers one = std::exchange(answers[entry % kSampleBlock], {});
       if (!one.usable) continue;
       for (std::size_t i = 0; i < one.sums.size(); ++i) sums[i] += one.sums[i];
+      add_to_group(one.sums, usable++ % kJackknifeGroups, outputs, trial_of, trials);
       const std::int64_t label = samples_.label(static_cast<std::int64_t>(entry));
       for (std::size_t p = 0; p < plans.size(); ++p) scores[p].add(one, p, outputs, label);
     }
@@ -321,57 +376,6 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     }
     trial.score.integer_share = coverage_of(*plans[p]).integer_share();
   }
-}
-
-std::vector<Tensor> Trials::first() const {
-  return first_sample(samples_, options_.preprocess, options_.bad_images);
-}
-
-Trials::Seconds Trials::seconds_of_image() const {
-  const std::vector<Tensor> sample = first();
-  const std::vector<TensorView> inputs = views_of(sample);
-  const Clock::time_point begin = Clock::now();
-  const std::unique_ptr<Executor> int8 = model({});
-  const ModelPair pair = compile_pair(fp32_, int8.get(), shapes_, 1);
-  const double make = std::chrono::duration<double>(Clock::now() - begin).count();
-  const auto seconds_of = [&](const Plan& plan) {
-    Workspace workspace;
-    double last = 0.0;
-    for (int run = 0; run < 2; ++run) {  // the first one warms up
-      const Clock::time_point start = Clock::now();
-      plan.run(inputs, workspace);
-      last = std::chrono::duration<double>(Clock::now() - start).count();
-    }
-    return last;
-  };
-  Seconds seconds{seconds_of(*pair.fp32), 0.0, make};
-  if (pair.int8 != nullptr) seconds.int8 = seconds_of(*pair.int8);
-  return seconds;
-}
-
-std::vector<MedianInterval> Trials::slower(std::span<const Change> changes,
-                                           double& base_seconds) const {
-  std::vector<std::unique_ptr<Executor>> executors;
-  std::vector<std::shared_ptr<const Plan>> plans;
-  const int threads = resolve_threads(options_.threads);
-  const auto add = [&](const Change& change) {
-    executors.push_back(model(change));
-    plans.push_back(compile_pair(fp32_, executors.back().get(), shapes_, threads).int8);
-  };
-  add({});
-  for (const Change& change : changes) add(change);
-  const std::vector<Tensor> sample = first();
-  const std::vector<TensorView> inputs = views_of(sample);
-  std::vector<const Plan*> runners;
-  for (const auto& plan : plans) runners.push_back(plan.get());
-  const std::vector<std::vector<double>> seconds =
-      race(runners, inputs, options_.repeat, options_.progress);
-  base_seconds = median(seconds[0]);
-  std::vector<MedianInterval> result;
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    result.push_back(difference_of(seconds[i + 1], seconds[0]));
-  }
-  return result;
 }
 
 }  // namespace qtool

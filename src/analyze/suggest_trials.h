@@ -1,5 +1,6 @@
 #pragma once
 
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,7 +40,17 @@ struct Trial {
   Change change;
   std::optional<double> noise{};
   TrialScore score{};
+  /// The sums of groups of images for intervals, see jackknife_interval(): [group][output].
+  std::vector<std::vector<SqnrSums>> groups{};
+  double making_seconds = 0.0;  ///< time that making the model took
 };
+
+/// The interval of the decibels that `changed` has more than `base`, paired by image. Both must
+/// have run on the same images. nullopt as for jackknife_interval().
+std::optional<Interval> gain_interval(const Trial& changed, const Trial& base);
+
+/// Whether the weights of the base were rounded on images. A change of such a base learns anew.
+bool is_rounded_on_images(const StaticInputs& base);
 
 /// Makes changed models of a base, and runs them.
 class Trials {
@@ -65,6 +76,10 @@ class Trials {
   /// `base_seconds` to the median time of the base model.
   [[nodiscard]] std::vector<MedianInterval> slower(std::span<const Change> changes,
                                                    double& base_seconds) const;
+  /// For each of `changes`, the cost of the changed model over the base model on the first image.
+  /// Only these two take turns, as in a program that runs one model. With all of them in one race,
+  /// each finds the caches full of the weights of others.
+  [[nodiscard]] std::vector<RunCost> costs(std::span<const Change> changes) const;
 
   /// The shapes of the inputs, in the order of the inputs.
   [[nodiscard]] const std::vector<Shape>& shapes() const noexcept { return shapes_; }
@@ -82,9 +97,16 @@ class Trials {
   [[nodiscard]] std::optional<Quantized> quantized(const Change& change) const;
   /// The recipe of the model with the change.
   [[nodiscard]] Recipe recipe_of(const Change& change) const;
-  /// The bias shifts of a change, for a model of `inputs`. They are measured once for each change.
-  [[nodiscard]] const BiasShifts& shifts_of(const Change& change, const Recipe& recipe,
-                                            StaticInputs inputs) const;
+  /// What the steps of a recipe learned, and the rounding that suits it.
+  struct LearnedChange {
+    Learned learned;
+    std::string rounding;
+  };
+  /// What a change learns from samples, for a model of `inputs`. It is learned once for each
+  /// change.
+  [[nodiscard]] const LearnedChange& learned_of(const Change& change) const;
+  /// The inputs of the model with the change, without anything that is learned.
+  [[nodiscard]] StaticInputs unlearned(const Change& change, const Recipe& recipe) const;
   void run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const;
 
   const Executor& fp32_;
@@ -96,7 +118,7 @@ class Trials {
   /// The base table with the scales of other weight methods, which may take seconds to choose.
   mutable std::map<std::string, CalibrationTable> by_weight_method_;
   mutable std::map<std::string, std::optional<CalibrationTable>> by_method_;
-  mutable std::vector<std::pair<Change, BiasShifts>> by_correction_;
+  mutable std::list<std::pair<Change, LearnedChange>> learned_;
   mutable std::vector<BadImage> bad_;
 };
 

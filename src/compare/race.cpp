@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/stop.h"
 #include "compare/metrics.h"
@@ -11,6 +12,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kRaceWarmUps = 3;
+constexpr double kWidestRatio = 0.2;
+
+bool varies(std::span<const double> seconds) {
+  if (seconds.empty()) return true;
+  return is_unsteady(median(std::vector<double>(seconds.begin(), seconds.end())),
+                     *std::ranges::min_element(seconds));
+}
 
 }  // namespace
 
@@ -36,6 +44,18 @@ MedianInterval difference_of(std::span<const double> a, std::span<const double> 
   std::vector<double> differences;
   for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
   return median_interval(std::move(differences));
+}
+
+RunCost cost_of(std::span<const double> changed, std::span<const double> base) {
+  RunCost cost;
+  cost.seconds = difference_of(changed, base);
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < changed.size(); ++i) ratios.push_back(changed[i] / base[i]);
+  cost.ratio = median_interval(std::move(ratios));
+  cost.base_seconds = median(std::vector<double>(base.begin(), base.end()));
+  cost.disturbed =
+      varies(changed) || varies(base) || !(cost.ratio.high - cost.ratio.low <= kWidestRatio);
+  return cost;
 }
 
 }  // namespace qtool

@@ -19,4 +19,8 @@ std::vector<std::vector<double>> race(std::span<const Plan* const> plans,
 /// The median of the differences a[round] - b[round].
 MedianInterval difference_of(std::span<const double> a, std::span<const double> b);
 
+/// The cost of `changed` over `base`, two models of one race. It is disturbed if the times of
+/// either vary as is_unsteady() says, or if the interval of the ratio is wider than 0.2.
+RunCost cost_of(std::span<const double> changed, std::span<const double> base);
+
 }  // namespace qtool

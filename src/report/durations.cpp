@@ -20,6 +20,13 @@ std::string slower_by(const MedianInterval& slower) {
   return to_text(text(slower.median), " ms (", text(slower.low), " to ", text(slower.high), ")");
 }
 
+std::string slower_by(const RunCost& cost) {
+  if (cost.disturbed) return "not known, as other work on this machine disturbed the measurement";
+  const auto text = [](double ratio) { return to_signed_fixed(100.0 * (ratio - 1.0), 1); };
+  return to_text(text(cost.ratio.median), " % (", text(cost.ratio.low), " to ",
+                 text(cost.ratio.high), " %)");
+}
+
 std::string ratio(double slow, double fast) {
   return fast > 0.0 ? to_text(to_fixed(slow / fast, 2), "x") : std::string("-");
 }

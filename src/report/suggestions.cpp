@@ -1,5 +1,8 @@
 #include "report/suggestions.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "base/percent.h"
@@ -11,13 +14,31 @@
 namespace qtool {
 namespace {
 
-std::string cost_text(const MedianInterval& slower, double int8_seconds) {
-  std::string text = slower_by(slower);
-  if (int8_seconds > 0.0) {
-    const double share = slower.median / int8_seconds;
-    text += to_text(share < 0.0 ? ", " : ", +", percent(share, 1));
+/// Takes an option with its value out of a command line.
+void erase_option(std::string_view option, std::vector<std::string>& words) {
+  const std::string joined = to_text(option, "=");
+  for (std::size_t i = 0; i < words.size();) {
+    const bool apart = words[i] == option && i + 1 < words.size();
+    const bool together = words[i].starts_with(joined);
+    const auto at = words.begin() + static_cast<std::ptrdiff_t>(i);
+    if (apart || together) {
+      words.erase(at, at + (apart ? 2 : 1));
+    } else {
+      ++i;
+    }
   }
-  return text;
+}
+
+/// Takes the options of `line` that `change` gives another value.
+void erase_changed(const std::vector<std::string>& change, std::vector<std::string>& line) {
+  static const std::vector<std::string_view> several{"--exclude", "--wide", "--range"};
+  for (const std::string& word : change) {
+    if (!word.starts_with("--")) continue;
+    const std::string_view option = std::string_view(word).substr(0, word.find('='));
+    if (std::ranges::find(several, option) == several.end()) erase_option(option, line);
+    // The effort decides how weights are rounded.
+    if (option == "--effort") erase_option("--weight-rounding", line);
+  }
 }
 
 }  // namespace
@@ -52,16 +73,16 @@ ChangeOptions options_of(const Change& change) {
   if (!change.method.empty()) add("--method", change.method);
   if (!change.weight_method.empty()) add("--weight-method", change.weight_method);
   if (change.rewrites) add("--equalize", change.rewrites->empty() ? "off" : "table");
-  if (!change.corrected_on.empty()) {
-    add("--bias-correction", "sequential");
-    options.words.insert(options.words.end(), change.corrected_on.begin(),
-                         change.corrected_on.end());
-  }
+  if (!change.target.empty()) add("--target", change.target);
+  if (!change.effort.empty()) add("--effort", change.effort);
+  if (change.corrects_biases) add("--bias-correction", "sequential");
+  options.words.insert(options.words.end(), change.learned_on.begin(), change.learned_on.end());
   return options;
 }
 
 ChangeLine line_of(const ChangeOptions& options, const MakingCommands& commands) {
   const auto joined = [](std::vector<std::string> words, const std::vector<std::string>& more) {
+    erase_changed(more, words);
     words.insert(words.end(), more.begin(), more.end());
     for (std::string& word : words) word = printable(word);
     return shell_line(words);
@@ -96,22 +117,52 @@ std::string by_source_text(const SuggestResult& result) {
 
 }  // namespace
 
+std::string gain_text(const Suggestion& suggestion) {
+  std::string text = to_text(to_signed_fixed(suggestion.gain_db, 2), " dB");
+  if (const std::optional<Interval>& interval = suggestion.gain_interval_db) {
+    text += to_text(" (", to_signed_fixed(interval->low, 2), " to ",
+                    to_signed_fixed(interval->high, 2), ")");
+  }
+  return to_text(text, ", to ", to_fixed(suggestion.sqnr_db, 2), " dB");
+}
+
+std::string cost_text(const Suggestion& suggestion, double before) {
+  const Change& change = suggestion.change;
+  std::string text = percent(suggestion.integer_share, 1);
+  if (change.exclude.empty()) {
+    text += " of the products on integers, no more nodes in FP32";
+  } else {
+    text += to_text(" of the products on integers (", percent(before, 1), " before), ",
+                    change.exclude.size(), change.exclude.size() == 1 ? " node" : " nodes",
+                    " more in FP32");
+  }
+  if (!change.target.empty()) {
+    text += "; for qtool's own runtime, others may run parts of it in FP32";
+  }
+  return to_text(text, "; made in ", to_fixed(suggestion.making_seconds, 1),
+                 " s; time of an image ", slower_by(suggestion.cost));
+}
+
 std::string text_of(const SuggestResult& result, const MakingCommands& commands) {
-  std::string text =
-      to_text(by_source_text(result), result.tried, " changes were tried on these images; ");
+  std::string text = to_text(by_source_text(result), result.tried, " changes were tried on ",
+                             result.images, " ", result.noun, result.images == 1 ? "" : "s");
+  if (result.learned_on > 0) {
+    text += to_text(", and learned on ", result.learned_on, " others where a recipe learns");
+  }
+  text += "; ";
   const std::string threshold = to_text(to_fixed(result.min_gain_db, 1), " dB or more over the ",
                                         to_fixed(result.sqnr_db, 2), " dB of the INT8 model");
   if (result.suggestions.empty()) return to_text(text, "none brings ", threshold, "\n");
-  text +=
-      to_text("these bring ", threshold, ", and as much more than every smaller one. Times are ",
-              "of an image on ", result.threads, result.threads == 1 ? " thread" : " threads",
-              ", against its ", milliseconds(result.int8_seconds, 2), " ms\n");
+  text += to_text("these bring ", threshold,
+                  ", and as much more than every smaller one. Times are of an image in qtool's own "
+                  "runtime on ",
+                  result.threads, result.threads == 1 ? " thread" : " threads",
+                  ", against the INT8 model\n");
   for (const Suggestion& suggestion : result.suggestions) {
     const ChangeOptions options = options_of(suggestion.change);
     const ChangeLine line = line_of(options, commands);
     text += to_text(
-        "\n", to_signed_fixed(suggestion.gain_db, 2), " dB, to ", to_fixed(suggestion.sqnr_db, 2),
-        " dB; ", cost_text(suggestion.slower_seconds, result.int8_seconds), "\n    ",
+        "\n", gain_text(suggestion), "\n  ", cost_text(suggestion, result.integer_share), "\n    ",
         line.complete ? "" : to_text("options of qtool ", options.command, ": "), line.text, "\n");
   }
   return text;

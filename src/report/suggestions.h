@@ -16,7 +16,8 @@ struct ChangeOptions {
 ChangeOptions options_of(const Change& change);
 
 /// The words of command lines that make the INT8 model, the program first. The options of a change
-/// go behind them. Empty where nothing says how the model was made.
+/// go behind them, and replace those that may be given once only. Empty where nothing says how the
+/// model was made.
 struct MakingCommands {
   std::vector<std::string> quantize{};        ///< makes a model from the table
   std::vector<std::string> calibrate{};       ///< decides the ranges again, for another table
@@ -30,6 +31,12 @@ struct ChangeLine {
   bool complete = false;  ///< whether `text` is whole commands
 };
 ChangeLine line_of(const ChangeOptions& options, const MakingCommands& commands);
+
+/// `+2.25 dB (+1.90 to +2.60), to 22.67 dB`
+std::string gain_text(const Suggestion& suggestion);
+/// What a change costs: nodes in FP32, the time to make the model, and the time of an image against
+/// the unchanged model. `before`: share of the multiplications on integers without the change.
+std::string cost_text(const Suggestion& suggestion, double before);
 
 /// The word for a kind of source.
 std::string_view name_of(SourceKind kind);

@@ -1,31 +1,46 @@
 #include "report/suggestions_json.h"
 
+#include "report/answers_json.h"
 #include "report/samples_json.h"
 
 namespace qtool {
+namespace {
+
+nlohmann::ordered_json median_json(const MedianInterval& interval) {
+  return {{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
+}
+
+}  // namespace
 
 nlohmann::ordered_json json_of(const SuggestResult& result, const MakingCommands& commands) {
   nlohmann::ordered_json json;
   json["sqnr_db"] = result.sqnr_db;
   json["tried"] = result.tried;
+  json["images"] = result.images;
+  json["learned_on"] = result.learned_on;
   json["min_gain_db"] = result.min_gain_db;
   json["threads"] = result.threads;
   json["int8_seconds"] = result.int8_seconds;
+  json["integer_share"] = result.integer_share;
   json["list"] = nlohmann::ordered_json::array();
   for (const Suggestion& suggestion : result.suggestions) {
     const ChangeOptions options = options_of(suggestion.change);
     const ChangeLine line = line_of(options, commands);
-    const MedianInterval& slower = suggestion.slower_seconds;
-    json["list"].push_back(
-        {{"command", options.command},
-         {"options", options.words},
-         {"line", line.text},
-         {"complete", line.complete},
-         {"sqnr_db", suggestion.sqnr_db},
-         {"gain_db", suggestion.gain_db},
-         {"noise", suggestion.noise},
-         {"slower_seconds",
-          {{"median", slower.median}, {"low", slower.low}, {"high", slower.high}}}});
+    json["list"].push_back({{"command", options.command},
+                            {"options", options.words},
+                            {"line", line.text},
+                            {"complete", line.complete},
+                            {"sqnr_db", suggestion.sqnr_db},
+                            {"gain_db", suggestion.gain_db},
+                            {"gain_interval_db", interval_json(suggestion.gain_interval_db)},
+                            {"noise", suggestion.noise},
+                            {"integer_share", suggestion.integer_share},
+                            {"making_seconds", suggestion.making_seconds},
+                            {"slower_seconds", median_json(suggestion.cost.seconds)},
+                            {"slower_ratio", median_json(suggestion.cost.ratio)},
+                            {"disturbed", suggestion.cost.disturbed},
+                            {"gain_text", gain_text(suggestion)},
+                            {"cost_text", cost_text(suggestion, result.integer_share)}});
   }
   json["by_source"] = nlohmann::ordered_json::array();
   for (const SourceTrial& trial : result.by_source) {

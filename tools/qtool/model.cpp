@@ -96,26 +96,26 @@ std::filesystem::path table_beside(const std::filesystem::path& int8) {
   return int8.parent_path() / (name + ".table.json");
 }
 
-// The images that set the ranges of the model, as the table beside it names them; none without such
-// a table. Warns if the table beside the model is not the one that made it. Either file may have
-// been made anew or copied, so their contents are compared.
-std::vector<std::uint64_t> image_ids_beside(const Model& int8) {
+// The table beside the model that made it; none without such a table. Warns if the table beside the
+// model is not the one that made it. Either file may have been made anew or copied, so their
+// contents are compared.
+std::optional<TableBeside> own_table_beside(const Model& int8) {
   const auto& metadata = int8.loaded.info.metadata;
   const auto own = metadata.find(std::string(kTableHashKey));
   const std::filesystem::path table = table_beside(int8.path);
   std::error_code failure;
-  if (own == metadata.end() || table.empty()) return {};
-  if (!std::filesystem::is_regular_file(table, failure)) return {};
+  if (own == metadata.end() || table.empty()) return std::nullopt;
+  if (!std::filesystem::is_regular_file(table, failure)) return std::nullopt;
   try {
     CalibrationTable found = read_table(read_input(table, kMaxTableBytes));
-    if (table_hash(found) == own->second) return std::move(found.image_ids);
+    if (table_hash(found) == own->second) return TableBeside{table.string(), std::move(found)};
   } catch (const Error& error) {
     detail(to_text("'", table.string(), "' is not looked at: ", error.what()));
-    return {};
+    return std::nullopt;
   }
   warning(to_text("model '", int8.path, "' was not made with table '", table.string(),
                   "': one of the two was replaced; quantize again to have a model of that table"));
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -127,7 +127,8 @@ Models open_models(const std::string& fp32_path, const std::string& int8_path) {
   if (!int8_path.empty()) {
     models.int8 = open_model(int8_path);
     warn_of_broken_weights(*models.int8);
-    models.calibrated_on = image_ids_beside(*models.int8);
+    models.table = own_table_beside(*models.int8);
+    if (models.table) models.calibrated_on = models.table->table.image_ids;
   }
   const auto& fp32 = models.fp32;
   const auto& int8 = models.int8;

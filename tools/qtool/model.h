@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
 #include "qtool/image/preprocess.h"
@@ -45,12 +46,20 @@ Model open_model(const std::string& path);
 /// Adds the positional argument for the path of a model. `more` is the end of its help text.
 Option& add_model(Command& command, std::string& path, std::string_view more = {});
 
+/// A table that lies beside the model that was made with it.
+struct TableBeside {
+  std::string path;
+  CalibrationTable table;
+};
+
 /// The models of a command that may compare two.
 struct Models {
   Model fp32;
   std::optional<Model> int8;
   /// CalibrationTable::image_ids of the table that `int8` was made with; empty if it is not known.
   std::vector<std::uint64_t> calibrated_on{};
+  /// The table that `int8` was made with, if it lies beside it.
+  std::optional<TableBeside> table{};
 
   /// The second model's executor, or null.
   [[nodiscard]] const Executor* int8_executor() const {

@@ -156,7 +156,14 @@ AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const Samples&
 /// change.
 StaticInputs recovered_table_and_options(const Graph& fp32, const Graph& int8);
 
-/// A change of the inputs of quantize(). The comments name the program's option for each part.
+/// As above, for a model and the table that it was made of. Rewritten models and weights that were
+/// rounded on images are understood too. `prepared` is the whole FP32 network, and `loaded` the
+/// INT8 model as in its file. Throws Error(kUnsupported) if making it from the result would not
+/// give the same model, because options that it does not name made it.
+StaticInputs recovered_options(const Graph& prepared, const Graph& loaded, CalibrationTable table);
+
+/// A change of the recipe and the inputs that a model is made from. The comments name the program's
+/// option for each part.
 struct Change {
   std::vector<std::string> exclude{};                  ///< nodes to leave in FP32: --exclude
   std::vector<Overrides::GivenRange> ranges{};         ///< --range
@@ -164,9 +171,12 @@ struct Change {
   std::string weight_method{};                         ///< --weight-method; empty: unchanged
   std::optional<std::vector<std::string>> rewrites{};  ///< StaticOptions::rewrites: --equalize
   std::vector<std::string> wide{};                     ///< tensors to keep in 16 bits: --wide
-  /// --bias-correction sequential: the options that name its images, see CorrectionImages. Empty:
-  /// unchanged.
-  std::vector<std::string> corrected_on{};
+  std::string effort{};                                ///< --effort; empty: unchanged
+  std::string target{};                                ///< --target; empty: unchanged
+  bool corrects_biases = false;                        ///< --bias-correction sequential
+  /// The options that name the samples that the steps of the recipe learn from, see
+  /// LearningSamples. Empty: nothing is learned.
+  std::vector<std::string> learned_on{};
   friend bool operator==(const Change&, const Change&) = default;
 };
 
@@ -175,8 +185,13 @@ struct Suggestion {
   Change change;
   double noise = 0.0;  ///< noise of the changed model, as AnalyzeResult::noise
   double sqnr_db = 0.0;
-  double gain_db = 0.0;             ///< sqnr_db minus SuggestResult::sqnr_db
-  MedianInterval slower_seconds{};  ///< time per image: changed minus unchanged model
+  double gain_db = 0.0;  ///< sqnr_db minus SuggestResult::sqnr_db
+  /// The interval of the gain for other images of the same kind, with 95 % confidence, paired by
+  /// image. nullopt for fewer than two images. See jackknife_interval().
+  std::optional<Interval> gain_interval_db{};
+  double integer_share = 0.0;   ///< of the multiplications
+  double making_seconds = 0.0;  ///< time that making the model took, with what it learned
+  RunCost cost{};               ///< time per image, against the unchanged model
 };
 
 /// The effect of one change that was tried for one of the worst sources.
@@ -188,8 +203,8 @@ struct SourceTrial {
   double gain_db = 0.0;  ///< SQNR minus SuggestResult::sqnr_db
 };
 
-/// The images on which sequential_bias_shifts() may run.
-struct CorrectionImages {
+/// The samples that the steps of a recipe may learn from. They must not be among those that judge.
+struct LearningSamples {
   Samples samples;
   Preprocess preprocess{};           ///< the preprocessing in the table or the model
   std::vector<std::string> words{};  ///< the options that name the samples: --images, --limit
@@ -201,20 +216,25 @@ struct SuggestOptions : AnalyzeOptions {
   std::int64_t most = 10;                  ///< the most suggestions
   std::int64_t repeat = 31;                ///< timed runs of each model, on `threads` threads
   const Collection* statistics = nullptr;  ///< for trying other methods; null: none are tried
-  /// The images for trying --bias-correction sequential: alone, and together with the best changes
-  /// that cost no time. The correction takes half a run of both models per image and layer, so few
-  /// images should be given.
-  std::optional<CorrectionImages> correction{};
+  /// For trying recipes with steps that learn. A correction of biases takes half a run of both
+  /// models per sample and layer, so few samples should be given.
+  std::optional<LearningSamples> learning{};
 };
 
 struct SuggestResult {
+  std::string noun = "image";  ///< word for a sample, see Samples::noun()
   /// The SQNR of the base model without a change.
   double sqnr_db = 0.0;
   std::int64_t tried = 0;
+  std::int64_t images = 0;      ///< images that judged the changes
+  std::int64_t learned_on = 0;  ///< other images that recipes learned from
   double min_gain_db = 0.0;
-  int threads = 1;                      ///< threads with which times were measured
-  double int8_seconds = 0.0;            ///< median time of an image without a change
-  std::vector<Suggestion> suggestions;  ///< the largest gain first
+  int threads = 1;             ///< threads with which times were measured
+  double int8_seconds = 0.0;   ///< median time of an image without a change
+  double integer_share = 0.0;  ///< of the multiplications, without a change
+  /// The largest gain first. But a change that leaves no more nodes in FP32 comes before changes
+  /// that do, if the interval of its gain reaches theirs.
+  std::vector<Suggestion> suggestions;
   /// The changes that were tried for each of the worst sources alone, with or without a gain, in
   /// the order of the sources.
   std::vector<SourceTrial> by_source{};
@@ -223,21 +243,25 @@ struct SuggestResult {
 
 /// Finds changes of the base model that improve accuracy. Each change is tried on the images before
 /// it is returned. These changes are tried:
+/// - whole recipes: every effort without a budget, the target of qtool's own runtime, equalization,
+///   a correction of the biases on images, if the data for it is there;
 /// - FP32 for the nodes that must be in FP32 to remove one of the worst sources, and for several of
 ///   these sources together;
 /// - for the worst activations: 16 bits, if the target has them; the range of the values on the
 ///   images, and the ranges that other methods choose, if they differ from the range in use;
-/// - every other method and weight method, equalization, and a correction of the biases on images,
-///   if the data for it is there;
+/// - every other method and weight method;
 /// - the best of these changes together.
 /// Only changes that gain `min_gain_db` or more are returned: the best one that costs no time,
 /// and any other one if it gains `min_gain_db` more than every smaller one that is returned. A
 /// change is smaller if it has fewer nodes in FP32 and tensors in 16 bits or, with equal numbers,
-/// fewer other options. Noise does not depend on the number of threads. Times are measured while
-/// the models take turns. `analysis` is the result of analyze() for the base model; the other
-/// arguments are as for analyze(). A change that quantize() refuses is skipped. Throws as analyze()
-/// and quantize() do. Cost: about sources * 4 INT8 runs per image, and one FP32 run per image for
-/// every six of these.
+/// fewer other options. A change of the target is not smaller than one for the same target, because
+/// it may be of no use elsewhere. If the weights of the base were rounded on images, they are
+/// rounded anew on SuggestOptions::learning for every change, as a command would do. Noise does not
+/// depend on the number of threads. Times are measured while the changed model and the base take
+/// turns. `analysis` is the result of analyze() for the base model; the other arguments are as for
+/// analyze(). A change that quantize() refuses is skipped. Throws as analyze(), learn() and
+/// quantize() do. Cost: about sources * 4 INT8 runs per image, one FP32 run per image for every six
+/// of these, and about ten times the steps that learn.
 SuggestResult suggest(const Executor& fp32, const StaticInputs& base, const AnalyzeResult& analysis,
                       const Samples& samples, const SuggestOptions& options);
 

@@ -19,6 +19,16 @@ struct MedianInterval {
   double high = 0.0;
 };
 
+/// How much longer one model takes than another, from runs in which the two took turns.
+struct RunCost {
+  MedianInterval seconds{};   ///< the differences of neighbouring runs
+  MedianInterval ratio{};     ///< the time over that of the other model, in neighbouring runs
+  double base_seconds = 0.0;  ///< the median time of the other model
+  /// Whether the runs varied so much that the figures say little, as on a machine that has other
+  /// work to do.
+  bool disturbed = false;
+};
+
 struct ProfileOptions {
   int threads = 0;           ///< threads inside operators; 0 = all available
   std::int64_t repeat = 50;  ///< timed runs, after three that are not timed

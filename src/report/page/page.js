@@ -187,20 +187,18 @@
       return;
     }
     const list = tried.list;
-    at('tried').textContent = `${many(tried.tried, 'change')} were made and run on these ` +
-      `${page.noun}s; ` + (list.length === 0 ? 'none brings' : 'these bring') +
+    at('tried').textContent = `${many(tried.tried, 'change')} were made and run on ` +
+      `${many(tried.images, page.noun)}; ` + (list.length === 0 ? 'none brings' : 'these bring') +
       ` ${fixed(tried.min_gain_db, 1)} dB or more over the ${fixed(tried.sqnr_db, 2)} dB of the INT8 model` +
       (list.length === 0 ? '.' : ', and as much more than every smaller one.');
     if (tried.by_source.length > 0) at('gains').append(draw.gains(tried.by_source));
     for (const change of list) {
-      const {median, low, high} = change.slower_seconds;
       const button = make('button', {type: 'button', 'aria-label': `Copy ${change.line}`}, 'Copy');
       button.addEventListener('click', () => copy(change.line, button));
-      const share = tried.int8_seconds > 0 ? ` (${signed(100 * median / tried.int8_seconds, 1)} %)` : '';
+      // The same words as in the text of the command, from the same measurement.
       at('suggestions').append(make('li', {},
-        make('div', {}, make('strong', {}, `${signed(change.gain_db, 2)} dB`),
-          ` to ${fixed(change.sqnr_db, 2)} dB; ${signed(1e3 * median, 2)} ms${share}, ` +
-          `with 95 % confidence ${signed(1e3 * low, 2)} to ${signed(1e3 * high, 2)} ms`),
+        make('div', {}, make('strong', {}, change.gain_text)),
+        make('div', {}, change.cost_text),
         make('div', {class: 'copy'}, change.complete ? '' : `options of qtool ${change.command}: `,
           make('span', {class: 'line name'}, change.line), button)));
     }

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "analyze/suggest_choice.h"
 #include "base/file.h"
 #include "compare/metrics.h"
-#include "on_images/sequential_correction.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"
@@ -15,6 +15,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/pipeline/calibrate.h"
+#include "qtool/pipeline/make_model.h"
 #include "report/suggestions.h"
 #include "support/image_folder.h"
 #include "unit/four_layers.h"
@@ -80,6 +81,7 @@ TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
     changed.options.exclude = suggestion.change.exclude;
     changed.options.rewrites = suggestion.change.rewrites;
     changed.options.wide = suggestion.change.wide;
+    if (!suggestion.change.target.empty()) changed.options.target = suggestion.change.target;
     if (!suggestion.change.weight_method.empty()) {
       changed.options.types.weight_method = suggestion.change.weight_method;
     }
@@ -88,12 +90,14 @@ TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
     apply_overrides(overrides, Scheme(), nullptr, changed.table);
     EXPECT_NEAR(suggestion.sqnr_db, decibels(changed), 1e-6);
     EXPECT_NEAR(suggestion.gain_db, suggestion.sqnr_db - result.sqnr_db, 1e-9);
-    EXPECT_LE(suggestion.slower_seconds.low, suggestion.slower_seconds.median);
-    EXPECT_LE(suggestion.slower_seconds.median, suggestion.slower_seconds.high);
+    EXPECT_LE(suggestion.cost.seconds.low, suggestion.cost.seconds.median);
+    EXPECT_LE(suggestion.cost.seconds.median, suggestion.cost.seconds.high);
+    ASSERT_TRUE(suggestion.gain_interval_db);
+    EXPECT_LE(suggestion.gain_interval_db->low, suggestion.gain_db);
+    EXPECT_GE(suggestion.gain_interval_db->high, suggestion.gain_db);
   }
-  EXPECT_TRUE(std::is_sorted(
-      result.suggestions.begin(), result.suggestions.end(),
-      [](const Suggestion& a, const Suggestion& b) { return a.gain_db > b.gain_db; }));
+  EXPECT_EQ(result.images, 5);
+  EXPECT_EQ(result.learned_on, 0);
 }
 
 // The bias correction on images is computed once for each change that has it, and is the correction
@@ -103,38 +107,40 @@ TEST_F(SuggestTest, TriesACorrectionOfTheBiasesOnImages) {
   // much.
   entry(base_, "b_relu_out").affine.scale *= 0.5F;
   options_.sources = 0;  // no other change that may gain more is tried
-  options_.correction = {folder_.list(), options_.preprocess, {"--images", "some photos"}};
+  options_.learning = {folder_.list(), options_.preprocess, {"--images", "some photos"}};
   const SuggestResult result = suggestions(base_);
-  const auto found =
-      std::find_if(result.suggestions.begin(), result.suggestions.end(),
-                   [](const Suggestion& s) { return !s.change.corrected_on.empty(); });
+  const auto found = std::find_if(result.suggestions.begin(), result.suggestions.end(),
+                                  [](const Suggestion& s) { return s.change.corrects_biases; });
   ASSERT_NE(found, result.suggestions.end());
   EXPECT_THAT(line_of(options_of(found->change), {}).text,
               testing::HasSubstr("--bias-correction sequential --images 'some photos'"));
-  StaticInputs changed = base_;
-  changed.options.rewrites = found->change.rewrites;
-  if (!found->change.weight_method.empty()) {
-    changed.options.types.weight_method = found->change.weight_method;
-  }
-  changed.options.bias_correction = BiasCorrection::kSequential;
-  CollectOptions collect;
-  collect.preprocess = options_.preprocess;
-  changed.learned.bias_shifts =
-      sequential_bias_shifts(fp32_, changed.table, changed.options, {}, folder_.list(), collect)
-          .shifts;
-  EXPECT_NEAR(found->sqnr_db, decibels(changed), 1e-6);
+  const Change& change = found->change;
+  Recipe recipe;
+  if (!change.target.empty()) recipe.target = change.target;
+  if (!change.effort.empty()) recipe.effort = find_effort(change.effort).effort;
+  recipe.rewrites = change.rewrites;
+  if (!change.weight_method.empty()) recipe.types.weight_method = change.weight_method;
+  recipe.bias_correction = BiasCorrection::kSequential;
+  recipe.overrides.ranges = change.ranges;
+  MakeOptions make;
+  make.preprocess = options_.preprocess;
+  const Samples samples = folder_.list();
+  const MadeModel made =
+      make_model(fp32_, recipe, inputs_of_table(recipe, base_.table, make), &samples, make);
+  EXPECT_NEAR(found->sqnr_db, decibels(made.inputs), 1e-6);
 }
 
 // The best of the changes that cost no time is suggested, even if it gains little more than a
 // smaller change.
 TEST_F(SuggestTest, SaysTheBestOfWhatCostsNoTime) {
   for (ActivationEntry& one : base_.table.activations) one.affine.scale *= 0.7F;
-  options_.correction = {folder_.list(), options_.preprocess, {"--images", "photos"}};
+  options_.learning = {folder_.list(), options_.preprocess, {"--images", "photos"}};
   options_.most = 1000;
   const auto best_free = [](const SuggestResult& result) {
     double best = 0.0;
     for (const Suggestion& suggestion : result.suggestions) {
-      const bool is_free = suggestion.change.exclude.empty() && suggestion.change.wide.empty();
+      const bool is_free = suggestion.change.exclude.empty() && suggestion.change.wide.empty() &&
+                           suggestion.change.target.empty();
       if (is_free) best = std::max(best, suggestion.gain_db);
     }
     return best;
@@ -230,11 +236,12 @@ TEST_F(SuggestTest, LeavesOutWhatASmallerChangeBringsToo) {
   for (ActivationEntry& one : base_.table.activations) one.affine.scale *= 20.0F;
   const SuggestResult result = suggestions(base_);
   ASSERT_GE(result.suggestions.size(), 2U);
-  for (std::size_t i = 1; i < result.suggestions.size(); ++i) {
-    const Suggestion& smaller = result.suggestions[i];
-    const Suggestion& larger = result.suggestions[i - 1];
-    EXPECT_GE(larger.gain_db, smaller.gain_db + 0.5);
-    EXPECT_GE(larger.change.exclude.size(), smaller.change.exclude.size());
+  for (const Suggestion& larger : result.suggestions) {
+    for (const Suggestion& smaller : result.suggestions) {
+      if (larger.change.target != smaller.change.target) continue;
+      if (size_of(larger.change) <= size_of(smaller.change)) continue;
+      EXPECT_GE(larger.gain_db, smaller.gain_db + 0.5);
+    }
   }
 }
 

@@ -15,6 +15,7 @@
 #include "cli/program.h"
 #include "console.h"
 #include "files.h"
+#include "making_commands.h"
 #include "model.h"
 #include "options/images.h"
 #include "options/outputs.h"
@@ -39,8 +40,8 @@
 #include "report/shell.h"
 #include "report/suggestions.h"
 #include "run_evaluation.h"
-#include "shown_command.h"
 #include "signals.h"
+#include "split_samples.h"
 #include "step_display.h"
 #include "table_file.h"
 #include "table_inputs.h"
@@ -64,14 +65,11 @@ struct AnalyzeCommand {
   RunOptions run;
 };
 
-// The largest number of samples to correct biases on. Correcting biases takes longer than all other
-// changes that are tried.
-constexpr std::int64_t kMostToCorrect = 16;
-
-/// The subject of the analysis: the models, the inputs to make the INT8 model again, and the
-/// statistics and preprocessing that belong to them.
+/// The subject of the analysis: the models, the table and the inputs to make the INT8 model again,
+/// and the statistics and preprocessing that belong to them.
 struct Subject {
   Models models;
+  std::string table;                 // its path; empty if it is not known
   std::optional<StaticInputs> base;  // none if the INT8 model does not show it
   std::optional<Collection> statistics;
   std::optional<StoredPreprocess> preprocess;
@@ -109,14 +107,34 @@ Subject subject_of_table(const AnalyzeCommand& options) {
   subject.statistics = statistics_of(options.table);
   subject.models.calibrated_on = made.inputs.table.image_ids;
   subject.base = std::move(made.inputs);
+  subject.table = options.table;
   return subject;
+}
+
+// Takes the table that lies beside the model. False if another model would be made of it.
+bool take_table_beside(Subject& subject) {
+  const Models& models = subject.models;
+  if (!models.table) return false;
+  try {
+    subject.base = recovered_options(models.fp32.executor->whole_graph(), models.int8->loaded,
+                                     models.table->table);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    note(to_text("table '", models.table->path, "' is not used: ", error.what()));
+    return false;
+  }
+  subject.base->options.version = QTOOL_VERSION;
+  subject.table = models.table->path;
+  subject.statistics = statistics_of(subject.table);
+  note(to_text("changes are tried with table '", subject.table, "', which made the model"));
+  return true;
 }
 
 Subject subject_of_model(const AnalyzeCommand& options) {
   Subject subject;
   subject.models = open_models(options.model, options.int8);
   subject.preprocess = stored_preprocess_of(subject.models);
-  if (options.suggest == 0) return subject;
+  if (options.suggest == 0 || take_table_beside(subject)) return subject;
   try {
     subject.base = recovered_table_and_options(subject.models.fp32.executor->graph(),
                                                subject.models.int8->executor->graph());
@@ -125,31 +143,6 @@ Subject subject_of_model(const AnalyzeCommand& options) {
     warning(to_text("no changes are tried: ", error.what()));
   }
   return subject;
-}
-
-// The samples to correct biases on: at most kMostToCorrect, prepared as qtool quantize prepares
-// them, with the options that name them for qtool quantize. None without --table, or if neither the
-// table nor the model states how images are prepared.
-std::optional<CorrectionImages> correction_of(const AnalyzeCommand& options, const Subject& subject,
-                                              const Samples& samples) {
-  if (options.table.empty() || (samples.are_images() && !subject.preprocess)) return std::nullopt;
-  SampleOptions chosen = options.images;
-  if (samples.size() > kMostToCorrect) chosen.limit = kMostToCorrect;
-  CorrectionImages images{chosen.list(subject.models.fp32.executor->graph())};
-  if (subject.preprocess) images.preprocess = subject.preprocess->preprocess;
-  const auto add = [&](const char* option, const std::string& value) {
-    // A separate word that begins with - would be taken for an option.
-    if (value.starts_with('-')) {
-      images.words.push_back(to_text(option, "=", value));
-    } else if (!value.empty()) {
-      images.words.insert(images.words.end(), {option, value});
-    }
-  };
-  add("--images", chosen.images);
-  add("--inputs", chosen.inputs);
-  add("--part", chosen.part);
-  if (chosen.limit > 0) add("--limit", to_text(chosen.limit));
-  return images;
 }
 
 std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const Subject& subject,
@@ -162,9 +155,24 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   suggest_options.progress = progress.callback();
   suggest_options.sources = options.suggest;
   suggest_options.statistics = subject.statistics ? &*subject.statistics : nullptr;
-  suggest_options.correction = correction_of(options, subject, samples);
+  suggest_options.stop = interrupted;
+  const bool learns = !subject.table.empty() && (!samples.are_images() || subject.preprocess);
+  SplitSamples split{std::nullopt, samples};
+  if (learns) {
+    const Preprocess prepared = subject.preprocess ? subject.preprocess->preprocess : Preprocess();
+    split = split_samples(options.images, subject.models.fp32.executor->graph(), prepared, samples);
+  }
+  suggest_options.learning = std::move(split.learn);
+  if (!subject.base->learned.rounded.empty() && !subject.table.empty() &&
+      !suggest_options.learning) {
+    warning(
+        to_text("no changes are tried: the weights of the model were rounded on images, and a "
+                "change needs images to round them again; give ",
+                kFewestToSplit, " or more"));
+    return std::nullopt;
+  }
   try {
-    return suggest(*subject.models.fp32.executor, *subject.base, analysis, samples,
+    return suggest(*subject.models.fp32.executor, *subject.base, analysis, split.judge,
                    suggest_options);
   } catch (const Error& error) {
     // quantize() may be unable to make the model of another tool for any of its targets.
@@ -172,43 +180,6 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
     warning(to_text("no changes are tried: ", error.what()));
     return std::nullopt;
   }
-}
-
-// The commands that make the INT8 model of the table. The model of --int8 does not say all options
-// that it was made with.
-MakingCommands making_commands_of(const AnalyzeCommand& options, const Command& command,
-                                  const std::optional<StaticInputs>& base) {
-  MakingCommands made;
-  if (options.table.empty() || !base) return made;
-  const auto named = [&](const char* ending) {
-    return default_output(options.model, options.target, to_text(".improved", ending));
-  };
-  const auto quantize_line = [&](const std::string& table) {
-    ShownCommand line("quantize", options.model);
-    line.value("--table", table);
-    line.take(command, {"--target", "--exclude", "--range", "--scale", "--wide", "--overrides"});
-    line.value("--output", named(".int8.onnx"));
-    return line.words();
-  };
-  made.quantize = quantize_line(options.table);
-  // What a user chose when the table was made is not among the options of this command.
-  const CalibrationTable& table = base->table;
-  MethodOptions usual;
-  usual.scheme = table.method_options.scheme;
-  const bool has_choices = !table.types.empty() || table.method_options != usual ||
-                           std::ranges::any_of(table.activations, [](const auto& entry) {
-                             return entry.origin == Origin::kUser;
-                           });
-  if (has_choices) return made;
-  const std::string other = named(".table.json");
-  ShownCommand line("calibrate", options.model);
-  line.value("--from", options.table);
-  line.take(command, {"--target", "--exclude", "--overrides"});
-  if (!table.rewrites.names.empty()) line.value("--equalize", "table");
-  line.value("--output", other);
-  made.calibrate = line.words();
-  made.quantize_again = quantize_line(other);
-  return made;
 }
 
 // The answers of both models to one image.
@@ -307,7 +278,11 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   result.overlap = overlap_of(models.calibrated_on, samples, options.run.threads, interrupted);
   const std::optional<SuggestResult> suggestions =
       suggestions_of(options, subject, result, samples, analyze_options);
-  const MakingCommands commands = making_commands_of(options, command, subject.base);
+  MakingCommands commands;
+  if (!subject.table.empty()) {
+    commands = making_commands_of(options.model, subject.table, *subject.base,
+                                  options.table.empty() ? nullptr : &command);
+  }
   if (page) {
     page->analysis = result;
     page->suggestions = suggestions;
@@ -361,9 +336,9 @@ void add_analyze(Program& program, Session& session) {
   command
       .option("--suggest", options->suggest,
               "Sources to try changes for, the worst first; 0 tries none\n"
-              "Each change is made and run on the images; the ones that bring 0.5 dB or more "
-              "are printed as commands; with --int8, as options for the command that made the "
-              "model.")
+              "Each change is made and run on images; the ones that bring 0.5 dB or more are "
+              "printed as commands; with --int8 and no table beside it, as options for the "
+              "command that made the model.")
       .placeholder("N")
       .check(whole_number(0, 1000))
       .show_default();

@@ -116,4 +116,12 @@ Samples SampleOptions::list(const Graph& graph) const {
   return limit > 0 ? samples.spread(limit) : samples;
 }
 
+std::optional<SampleOptions> SampleOptions::half(std::int64_t number) const {
+  const Part whole = part.empty() ? Part() : parse_part(part).value();
+  if (2 * whole.parts > kMaxParts) return std::nullopt;
+  SampleOptions options = *this;
+  options.part = to_text(whole.number + (number - 1) * whole.parts, "/", 2 * whole.parts);
+  return options;
+}
+
 }  // namespace qtool::tool

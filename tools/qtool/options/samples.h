@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cli/command.h"
@@ -38,6 +39,10 @@ struct SampleOptions {
   [[nodiscard]] Samples list(const Graph& graph) const;
   /// All samples for `graph`, whatever --part and --limit say.
   [[nodiscard]] Samples list_all(const Graph& graph) const;
+  /// One of two halves of these samples, which have no sample in common: `number` is 1 or 2. At
+  /// most
+  /// --limit samples of the half. nullopt where --part cannot name it.
+  [[nodiscard]] std::optional<SampleOptions> half(std::int64_t number) const;
   /// `images` or `samples`, for progress.
   [[nodiscard]] std::string noun() const { return inputs.empty() ? "images" : "samples"; }
   [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }

@@ -1,0 +1,90 @@
+// The times of the models that Trials makes.
+#include <chrono>
+
+#include "analyze/suggest_trials.h"
+#include "base/parallel.h"
+#include "compare/model_pair.h"
+#include "compare/race.h"
+#include "compare/sample_runs.h"
+#include "qtool/exec/executor.h"
+#include "samples/network_inputs.h"
+
+namespace qtool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+std::vector<Tensor> Trials::first() const {
+  return first_sample(samples_, options_.preprocess, options_.bad_images);
+}
+
+Trials::Seconds Trials::seconds_of_image() const {
+  const std::vector<Tensor> sample = first();
+  const std::vector<TensorView> inputs = views_of(sample);
+  const Clock::time_point begin = Clock::now();
+  const std::unique_ptr<Executor> int8 = model({});
+  const ModelPair pair = compile_pair(fp32_, int8.get(), shapes_, 1);
+  const double make = std::chrono::duration<double>(Clock::now() - begin).count();
+  const auto seconds_of = [&](const Plan& plan) {
+    Workspace workspace;
+    double last = 0.0;
+    for (int run = 0; run < 2; ++run) {  // the first one warms up
+      const Clock::time_point start = Clock::now();
+      plan.run(inputs, workspace);
+      last = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+    return last;
+  };
+  Seconds seconds{seconds_of(*pair.fp32), 0.0, make};
+  if (pair.int8 != nullptr) seconds.int8 = seconds_of(*pair.int8);
+  return seconds;
+}
+
+std::vector<MedianInterval> Trials::slower(std::span<const Change> changes,
+                                           double& base_seconds) const {
+  std::vector<std::unique_ptr<Executor>> executors;
+  std::vector<std::shared_ptr<const Plan>> plans;
+  const int threads = resolve_threads(options_.threads);
+  const auto add = [&](const Change& change) {
+    executors.push_back(model(change));
+    plans.push_back(compile_pair(fp32_, executors.back().get(), shapes_, threads).int8);
+  };
+  add({});
+  for (const Change& change : changes) add(change);
+  const std::vector<Tensor> sample = first();
+  const std::vector<TensorView> inputs = views_of(sample);
+  std::vector<const Plan*> runners;
+  for (const auto& plan : plans) runners.push_back(plan.get());
+  const std::vector<std::vector<double>> seconds =
+      race(runners, inputs, options_.repeat, options_.progress);
+  base_seconds = median(seconds[0]);
+  std::vector<MedianInterval> result;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    result.push_back(difference_of(seconds[i + 1], seconds[0]));
+  }
+  return result;
+}
+
+std::vector<RunCost> Trials::costs(std::span<const Change> changes) const {
+  const int threads = resolve_threads(options_.threads);
+  const std::vector<Tensor> sample = first();
+  const std::vector<TensorView> inputs = views_of(sample);
+  const std::unique_ptr<Executor> base = model({});
+  const std::shared_ptr<const Plan> base_plan =
+      compile_pair(fp32_, base.get(), shapes_, threads).int8;
+  std::vector<RunCost> result;
+  for (const Change& change : changes) {
+    const std::unique_ptr<Executor> changed = model(change);
+    const std::shared_ptr<const Plan> plan =
+        compile_pair(fp32_, changed.get(), shapes_, threads).int8;
+    const std::vector<const Plan*> runners{base_plan.get(), plan.get()};
+    const std::vector<std::vector<double>> seconds =
+        race(runners, inputs, options_.repeat, options_.progress);
+    result.push_back(cost_of(seconds[1], seconds[0]));
+  }
+  return result;
+}
+
+}  // namespace qtool

@@ -1,0 +1,40 @@
+#include "split_samples.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+
+namespace qtool::tool {
+namespace {
+
+// Correcting biases on so many samples takes longer than all other changes that are tried.
+constexpr std::int64_t kMostToLearn = 16;
+
+}  // namespace
+
+SplitSamples split_samples(const SampleOptions& options, const Graph& graph,
+                           const Preprocess& preprocess, const Samples& samples) {
+  const std::optional<SampleOptions> first = options.half(1);
+  const std::optional<SampleOptions> second = options.half(2);
+  if (samples.size() < kFewestToSplit || !first || !second) return {std::nullopt, samples};
+  SampleOptions chosen = *first;
+  chosen.limit = chosen.limit == 0 ? kMostToLearn : std::min(chosen.limit, kMostToLearn);
+  LearningSamples learn{chosen.list(graph), preprocess};
+  const auto add = [&](const char* option, const std::string& value) {
+    // A separate word that begins with - would be taken for an option.
+    if (value.starts_with('-')) {
+      learn.words.push_back(to_text(option, "=", value));
+    } else if (!value.empty()) {
+      learn.words.insert(learn.words.end(), {option, value});
+    }
+  };
+  add("--images", chosen.images);
+  add("--inputs", chosen.inputs);
+  add("--part", chosen.part);
+  add("--limit", to_text(chosen.limit));
+  return {std::move(learn), second->list(graph)};
+}
+
+}  // namespace qtool::tool
