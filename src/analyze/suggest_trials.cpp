@@ -222,6 +222,7 @@ StaticInputs Trials::unlearned(const Change& change, const Recipe& recipe) const
   options.threads = base_.options.threads;
   options.model_fingerprint = base_.options.model_fingerprint;
   options.version = base_.options.version;
+  options.stop = options_.stop;
   return inputs_of_table(recipe, table_of(change), options);
 }
 

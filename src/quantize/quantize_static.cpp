@@ -104,6 +104,7 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   report.missing_ranges = ground.missing_ranges();
   const BiasShift shift = bias_shift(graph, table, options.bias_correction, learned.bias_shifts);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
+    check_stop_inside();  // the scales of a large layer may take seconds
     StagedLayer staged{ground.scaled_layer(node, ports, options.threads), false};
     round_weights(graph, rounding, learned.rounded, staged.layer, report);
     staged.corrected = correct_bias(graph, ground.target(), shift, staged.layer, report);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "qtool/search/search.h"
 #include "report/preprocessing.h"
@@ -12,9 +13,11 @@ namespace qtool {
 
 /// `20 dB or more`, `99 % agreement or more`, `0.5 points of top-1 lost or fewer`.
 std::string text_of(const SearchGoal& goal);
-/// A model in one line: the figure that the goal limits, the multiplications on integers, and the
+/// All goals: `20 dB or more and 99 % agreement or more`.
+std::string text_of(const std::vector<SearchGoal>& goals);
+/// A model in one line: the figures that the goals limit, the multiplications on integers, and the
 /// nodes in FP32.
-std::string text_of(const SearchPoint& point, const SearchGoal& goal);
+std::string text_of(const SearchPoint& point, const std::vector<SearchGoal>& goals);
 /// The expected cost of the search in one sentence, to be shown before it begins.
 std::string text_of(const SearchCost& cost, int threads);
 

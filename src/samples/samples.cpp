@@ -88,6 +88,23 @@ Samples Samples::part(std::int64_t first, std::int64_t parts) const {
   return some;
 }
 
+Samples Samples::all_but_part(std::int64_t first, std::int64_t parts) const {
+  Samples rest = *this;
+  std::visit(
+      [&](auto& set) {
+        const bool in_sequence = !states().empty();
+        const std::int64_t begin = size() * first / parts;
+        const std::int64_t end = size() * (first + 1) / parts;
+        std::int64_t i = 0;
+        std::erase_if(set.entries, [&](const auto&) {
+          const std::int64_t entry = i++;
+          return in_sequence ? entry >= begin && entry < end : entry % parts == first;
+        });
+      },
+      rest.set_);
+  return rest;
+}
+
 Samples Samples::spread(std::int64_t count) const {
   Samples some = *this;
   std::visit(

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <utility>
 
 #include "compare/intervals.h"
 
@@ -10,6 +12,13 @@ namespace qtool {
 namespace {
 
 constexpr double kRounding = 1e-9;  // in floating point, 100 * 0.58 is less than 58
+/// So far beyond a goal, because sources measured alone may promise too much.
+constexpr double kBeyondDb = 6.0;
+
+std::vector<GoalCount> with_confidence(std::vector<GoalCount> counts, const SearchGoal& goal) {
+  for (GoalCount& count : counts) count.confidence = goal.confidence;
+  return counts;
+}
 
 }  // namespace
 
@@ -51,6 +60,15 @@ std::vector<double> rising_fit(std::span<const double> values) {
   return fit;
 }
 
+double enough_noise(const std::vector<SearchGoal>& goals) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const SearchGoal& goal : goals) {
+    if (goal.kind != SearchGoal::Kind::kSqnr) return 0.0;
+    least = std::min(least, std::pow(10.0, -(goal.value + kBeyondDb) / 10.0));
+  }
+  return least;
+}
+
 std::vector<GoalCount> goal_counts(const SearchGoal& goal, const TrialScore& score) {
   const bool boxes = goal.kind == SearchGoal::Kind::kBoxes;
   if (!boxes && goal.kind != SearchGoal::Kind::kAgreement) return {};
@@ -63,7 +81,7 @@ std::vector<GoalCount> goal_counts(const SearchGoal& goal, const TrialScore& sco
     counts.push_back({GoalCount::Kind::kAdded, static_cast<double>(score.boxes->added()), all,
                       boxes ? goal.most_added / 100.0 : most});
   }
-  if (boxes) return counts;
+  if (boxes) return with_confidence(std::move(counts), goal);
   const auto images = static_cast<double>(score.images);
   if (score.equal_pixels) {
     counts.push_back(
@@ -72,19 +90,19 @@ std::vector<GoalCount> goal_counts(const SearchGoal& goal, const TrialScore& sco
     counts.push_back(
         {GoalCount::Kind::kOtherClasses, (1.0 - *score.agreement) * images, images, most});
   }
-  return counts;
+  return with_confidence(std::move(counts), goal);
 }
 
-double allowed_mistakes(const GoalCount& count, double confidence) {
+double allowed_mistakes(const GoalCount& count) {
   if (count.kind == GoalCount::Kind::kOtherPixels) return count.most_share * count.all;
   constexpr double kHalf = 0.5;  // values of the curve are not whole numbers
-  const double allowed = allowed_mistakes(count.all, count.most_share, confidence);
-  return confidence > kHalf ? allowed + kHalf : allowed;
+  const double allowed = allowed_mistakes(count.all, count.most_share, count.confidence);
+  return count.confidence > kHalf ? allowed + kHalf : allowed;
 }
 
-double sure_share(const GoalCount& count, double mistakes, double confidence) {
+double sure_share(const GoalCount& count, double mistakes) {
   if (count.kind == GoalCount::Kind::kOtherPixels) return mistakes / std::max(count.all, 1.0);
-  return wilson_upper(mistakes, count.all, confidence);
+  return wilson_upper(mistakes, count.all, count.confidence);
 }
 
 }  // namespace qtool

@@ -29,6 +29,10 @@ double allowed_mistakes(double all, double most_share, double confidence);
 /// function for sampling with incomplete information, Annals of Mathematical Statistics 26 (1955).
 std::vector<double> rising_fit(std::span<const double> values);
 
+/// The noise of a model that is well beyond all goals in decibels; 0 where another goal is given,
+/// because no noise is known to reach it.
+double enough_noise(const std::vector<SearchGoal>& goals);
+
 /// A count that a goal limits.
 struct GoalCount {
   enum class Kind {
@@ -41,16 +45,17 @@ struct GoalCount {
   double mistakes = 0.0;
   double all = 0.0;         ///< number of boxes of FP32, or of images
   double most_share = 0.0;  ///< share of mistakes that the goal allows
+  double confidence = 0.5;  ///< see SearchGoal::confidence
 };
 
 /// The counts for a goal of kAgreement or kBoxes, in the same order for all models. Empty for other
 /// goals.
 std::vector<GoalCount> goal_counts(const SearchGoal& goal, const TrialScore& score);
 
-/// The most mistakes that a count may have with `confidence`, see SearchGoal::confidence.
-double allowed_mistakes(const GoalCount& count, double confidence);
-/// The largest share of mistakes, with `confidence`, on images that the search has not seen.
-/// `mistakes` is used instead of count.mistakes.
-double sure_share(const GoalCount& count, double mistakes, double confidence);
+/// The most mistakes that a count may have with its confidence.
+double allowed_mistakes(const GoalCount& count);
+/// The largest share of mistakes, with the confidence of `count`, on images that the search has not
+/// seen. `mistakes` is used instead of count.mistakes.
+double sure_share(const GoalCount& count, double mistakes);
 
 }  // namespace qtool

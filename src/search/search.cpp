@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <set>
@@ -16,7 +15,12 @@
 #include "compare/output_noise.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
+#include "search/found_models.h"
+#include "search/goal_evidence.h"
 #include "search/greedy_path.h"
+#include "search/held_out_images.h"
+#include "search/loudest_first.h"
+#include "search/search_budget.h"
 #include "search/search_candidates.h"
 #include "search/search_memory.h"
 #include "search/search_tried.h"
@@ -24,12 +28,6 @@
 namespace qtool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// Shares of the budget. Measuring the sources may take kProbeShare. Models are tried until
-/// kTrialShare is used up. The rest is for measuring times.
-constexpr double kProbeShare = 0.35;
-constexpr double kTrialShare = 0.9;
 /// The cost of measuring a source, in FP32 runs: only the steps after the source run again.
 constexpr double kReplayShare = 0.5;
 /// The number of models along the path that are run in one round.
@@ -37,9 +35,6 @@ constexpr std::size_t kAlong = 6;
 /// The number of rounds without a better model after which the search gives up.
 constexpr std::size_t kPatience = 6;
 constexpr std::size_t kMaxTimed = 12;
-constexpr std::int64_t kMinRuns = 5;
-/// The path ends this far beyond the goal, because sources measured alone may promise too much.
-constexpr double kBeyondDb = 6.0;
 /// Tensors in 16 bits: first few, then more if nothing else reaches the goal. They must gain
 /// kLeastWideDb. A larger set must gain more than kNextToNothingDb over a smaller one.
 const WideCounts kFewWide{{1, 2, 4, 6, 9, 13, 19, 28}, 0.003};
@@ -49,12 +44,15 @@ constexpr double kNextToNothingDb = 0.25;
 
 class Search {
  public:
-  Search(const Executor& fp32, const StaticInputs& base, const Samples& samples,
+  /// `split`: no model is chosen by the images that it holds back.
+  Search(const Executor& fp32, const StaticInputs& base, const SplitSamples& split,
          const SearchOptions& options)
       : fp32_(fp32),
         base_(base),
-        samples_(samples),
+        split_(split),
+        samples_(split.searched),
         options_(options),
+        budget_(options.budget_seconds),
         memory_(options.partial),
         tried_(options) {
     trial_options_.preprocess = options.preprocess;
@@ -66,10 +64,9 @@ class Search {
     };
     trial_options_.stop = [this] {
       if (options_.stop && options_.stop()) asked_to_stop_ = true;
-      return asked_to_stop_ || past_deadline();
+      return asked_to_stop_ || budget_.is_over();
     };
-    deadline_seconds_ = kTrialShare * options.budget_seconds;
-    result_.goal = options.goal;
+    result_.goals = options.goals;
     result_.threads = resolve_threads(options.threads);
   }
 
@@ -83,6 +80,7 @@ class Search {
       require_meaning(options_, tried_.first().trial);
       if (!is_reached()) {
         probe();
+        try_sets(loudest_);
         follow_path();
         // Neighbours of a model that is far from the goal are not worth a run, so refine() is last.
         for (const WideCounts* counts : {&kFewWide, &kManyWide}) {
@@ -107,15 +105,10 @@ class Search {
   }
 
  private:
-  [[nodiscard]] double elapsed() const {
-    return std::chrono::duration<double>(Clock::now() - begin_).count();
-  }
-  [[nodiscard]] bool past_deadline() const { return elapsed() >= deadline_seconds_; }
-
   /// Reports the progress of the whole search. Returns whether the search must end.
   bool must_end() {
     const auto total = static_cast<std::int64_t>(std::ceil(options_.budget_seconds));
-    const std::int64_t done = std::min(static_cast<std::int64_t>(elapsed()), total - 1);
+    const std::int64_t done = std::min(static_cast<std::int64_t>(budget_.elapsed()), total - 1);
     if (options_.progress &&
         options_.progress(std::max<std::int64_t>(done, 0), total) == ProgressAnswer::kStop) {
       asked_to_stop_ = true;
@@ -134,10 +127,13 @@ class Search {
     cost.trial_seconds = once_.int8 + once_.fp32 / static_cast<double>(Trials::kTogether);
     const double at_once = result_.threads;
     const double affordable =
-        kProbeShare * options_.budget_seconds * at_once / std::max(cost.probe_seconds, 1e-9);
+        budget_.end_of_probing() * at_once / std::max(cost.probe_seconds, 1e-9);
     const double most = static_cast<double>(
         std::min(std::max<std::int64_t>(options_.probed_images, 1), cost.images));
     cost.probed = static_cast<std::int64_t>(std::clamp(std::floor(affordable), 1.0, most));
+    budget_.expect(once_.make + cost.trial_seconds * static_cast<double>(cost.images) / at_once);
+    found_.emplace(fp32_, split_, *trials_, trial_options_, options_, once_);
+    budget_.set_last_part(found_->least_seconds());
     if (options_.announce) options_.announce(cost);
   }
 
@@ -147,7 +143,7 @@ class Search {
     const StopCheck& stop = trial_options_.stop;
     const Executor int8(prepare(quantize(fp32_.graph(), base_).graph, stop), stop);
     AnalyzeOptions probe_options = trial_options_;
-    probe_options.enough = [this] { return elapsed() >= kProbeShare * options_.budget_seconds; };
+    probe_options.enough = [this] { return budget_.elapsed() >= budget_.end_of_probing(); };
     AnalyzeResult analysis = analyze(fp32_, int8, some, probe_options);
     memory_.keep(analysis);
     return analysis;
@@ -162,9 +158,8 @@ class Search {
     limits.least_integer_share = options_.least_integer_share;
     limits.threads = result_.threads;
     limits.stop = trial_options_.stop;
-    if (options_.goal.kind == SearchGoal::Kind::kSqnr) {
-      limits.enough_noise = std::pow(10.0, -(options_.goal.value + kBeyondDb) / 10.0);
-    }
+    limits.enough_noise = enough_noise(options_.goals);
+    loudest_ = loudest_first(analysis, *exclusions_);
     candidates_.emplace(fp32_, trials_->shapes(), *exclusions_, std::move(analysis), limits);
     result_.islands = candidates_->islands();
     tried_.set_first_cost(candidates_->cost({}, {}));
@@ -288,19 +283,22 @@ class Search {
     try_mixtures(mixtures);
   }
 
-  /// Makes and runs the models that are not known yet, Trials::kTogether at a time. The results of
-  /// models that were run before a stop are kept.
+  /// Makes and runs the models that are not known yet, Trials::kTogether at a time or fewer where
+  /// the budget ends. The results of models that were run before a stop are kept.
   void try_mixtures(const std::vector<Mixture>& mixtures) {
-    for (std::size_t begin = 0; begin < mixtures.size(); begin += Trials::kTogether) {
+    for (std::size_t begin = 0, end = 0; begin < mixtures.size(); begin = end) {
+      const std::size_t wanted = std::min(mixtures.size() - begin, Trials::kTogether);
+      const std::size_t together = tried_.empty() ? wanted : budget_.affordable(wanted);
+      end = begin + std::max<std::size_t>(together, 1);
       std::vector<Trial> trials;
       std::vector<Mixture> made;
-      for (std::size_t i = begin; i < std::min(mixtures.size(), begin + Trials::kTogether); ++i) {
+      for (std::size_t i = begin; i < end; ++i) {
         const auto& [nodes, wide] = mixtures[i];
         if (tried_.find(nodes, wide) != nullptr) continue;
         made.push_back(mixtures[i]);
         trials.push_back({Change{.exclude = exclusions_->names_of(nodes), .wide = wide}});
       }
-      memory_.run(*trials_, trials, samples_.size());
+      run(trials, together == 0);
       for (std::size_t i = 0; i < trials.size(); ++i) {
         if (trials[i].noise) ++result_.tried;
         const double cost = candidates_ ? candidates_->cost(made[i].nodes, made[i].wide) : 0.0;
@@ -310,79 +308,73 @@ class Search {
     }
   }
 
+  /// `only_kept`: there is no time left to run a model, so only kept results are used.
+  void run(std::vector<Trial>& trials, bool only_kept) {
+    const double before = budget_.elapsed();
+    const std::size_t fresh = memory_.count_fresh(trials, samples_.size());
+    if (only_kept && fresh > 0) throw Error(ErrorCode::kCancelled, "the budget is used up");
+    memory_.run(*trials_, trials, samples_.size());
+    budget_.took(budget_.elapsed() - before, fresh);
+  }
+
   /// Reports a model that is better than all before.
   void tell_best() {
     const std::size_t best = tried_.best_index();
     if (std::exchange(told_, best) == best || !options_.improved) return;
-    options_.improved(tried_.point(best), elapsed());
-  }
-
-  /// Measures the times of `models` in the rest of the budget. False if the rest was too short, or
-  /// if the measurement was stopped.
-  bool measure_times(const std::vector<std::size_t>& models) {
-    const auto count = static_cast<double>(models.size() + 1);
-    const double left = kTrialShare * (options_.budget_seconds - elapsed()) - count * once_.make;
-    const double round = std::max(once_.fp32, once_.int8) * count;
-    const auto runs = static_cast<std::int64_t>(left / std::max(round, 1e-9)) - 3;
-    if (runs < std::min(kMinRuns, options_.repeat)) return false;
-    trial_options_.repeat = std::min(runs, options_.repeat);
-    deadline_seconds_ = options_.budget_seconds;
-    std::vector<Change> changes;
-    for (const std::size_t i : models) changes.push_back(tried_.at(i).trial.change);
-    try {
-      const std::vector<MedianInterval> slower = trials_->slower(changes, result_.int8_seconds);
-      for (std::size_t i = 0; i < models.size(); ++i) {
-        tried_.set_slower(models[i], slower[i], result_.int8_seconds);
-      }
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kCancelled) throw;
-      return false;
-    }
-    return true;
+    options_.improved(tried_.point(best), budget_.elapsed());
   }
 
   void finish() {
+    budget_.begin_last_part();
     std::vector<std::size_t> shown = tried_.frontier(kMaxTimed);
-    const bool wanted = result_.end != SearchEnd::kInterrupted && !shown.empty();
+    const std::vector<std::size_t> loudest = tried_.made_of(loudest_);
+    const bool wanted = result_.end != SearchEnd::kInterrupted;
     bool measured = false;
     for (std::size_t count = kMaxTimed; wanted && !measured && count > 0; count /= 2) {
       const std::vector<std::size_t> some = tried_.frontier(count);
-      measured = !asked_to_stop_ && measure_times(some);
+      const std::vector<std::size_t> timed = with_more(some, loudest, count / 2);
+      measured =
+          !asked_to_stop_ && found_->measure_times(timed, budget_, tried_, result_.int8_seconds);
       if (measured) shown = some;
     }
     if (wanted && !measured && result_.end == SearchEnd::kComplete) {
       result_.end = SearchEnd::kBudget;
     }
-    if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
     // Without times no model is rejected, but none is said to keep the limit on time.
     if (options_.max_latency_cost && (measured || shown.empty())) tried_.keep_timed();
+    result_.bad = memory_.bad(*trials_);
+    const std::size_t chosen = tried_.chosen_index();
+    if (!asked_to_stop_) found_->judge(tried_, chosen, result_);
+    if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
     result_.int8 = tried_.point(0);
-    result_.best = tried_.point(tried_.best_index());
-    const bool keeps_limit = !options_.max_latency_cost || measured || tried_.best_index() == 0;
-    result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.best()) && keeps_limit;
+    result_.best = tried_.point(chosen);
+    const bool keeps_limit = !options_.max_latency_cost || measured || chosen == 0;
+    result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.at(chosen)) && keeps_limit;
     result_.frontier.push_back(result_.int8);
     for (const std::size_t i : shown) result_.frontier.push_back(tried_.point(i));
+    for (const std::size_t i : loudest) result_.loudest.push_back(tried_.point(i));
     result_.surest = tried_.surest();
-    result_.bad = memory_.bad(*trials_);
     result_.passed_over = samples_.passed_over();
-    result_.seconds = elapsed();
+    result_.seconds = budget_.elapsed();
   }
 
   const Executor& fp32_;
   const StaticInputs& base_;
-  const Samples& samples_;
+  const SplitSamples& split_;
+  const Samples& samples_;  ///< those that are searched on
   const SearchOptions& options_;
+  SearchBudget budget_;
   SearchMemory memory_;
   SuggestOptions trial_options_;
-  Clock::time_point begin_ = Clock::now();
-  double deadline_seconds_ = 0.0;
   std::atomic<bool> asked_to_stop_ = false;  ///< by the caller
   std::optional<Trials> trials_;
   std::optional<Exclusions> exclusions_;
+  std::optional<FoundModels> found_;
   std::optional<SearchCandidates> candidates_;
-  Trials::Seconds once_;         ///< times of one image
-  std::size_t told_ = 0;         ///< index of the model that was reported last
-  std::set<std::size_t> spent_;  ///< tried models for which larger_than() has no more sets
+  Trials::Seconds once_;          ///< times of one image
+  std::size_t told_ = 0;          ///< index of the model that was reported last
+  std::vector<NodeSet> loudest_;  ///< see loudest_first()
+  std::set<std::size_t> spent_;   ///< tried models for which larger_than() has no more sets
   TriedModels tried_;
   SearchResult result_;
 };
@@ -393,7 +385,8 @@ SearchResult search(const Executor& fp32, const StaticInputs& base, const Sample
                     const SearchOptions& options) {
   check(options.preprocess);
   check_options(options);
-  return Search(fp32, base, samples, options).run();
+  const SplitSamples split = hold_back(samples);
+  return Search(fp32, base, split, options).run();
 }
 
 }  // namespace qtool

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "search/islands.h"
 
 namespace qtool {
@@ -127,6 +128,7 @@ std::vector<std::pair<double, NodeSet>> SearchCandidates::rate(const std::vector
                                                                const Body& body) const {
   std::vector<std::pair<double, NodeSet>> rated(sets.size());
   parallel_items(std::ssize(sets), limits_.threads, [&](std::int64_t i, int /*worker*/) {
+    check_stop(limits_.stop);
     rated[static_cast<std::size_t>(i)] = body(sets[static_cast<std::size_t>(i)]);
   });
   std::stable_sort(rated.begin(), rated.end(),

@@ -130,6 +130,12 @@ void SearchMemory::run(const Trials& runner, std::vector<Trial>& trials, std::in
   }
 }
 
+std::size_t SearchMemory::count_fresh(const std::vector<Trial>& trials,
+                                      std::int64_t samples) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(trials, [&](Trial trial) { return !recall(trial, samples); }));
+}
+
 bool SearchMemory::recall(Trial& trial, std::int64_t samples) const {
   const auto read = [&](const Json& json) {
     if (json.at("exclude") != Json(trial.change.exclude) ||

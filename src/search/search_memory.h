@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -19,6 +20,9 @@ class SearchMemory {
   /// `results` must outlive the object. Null: nothing is kept.
   explicit SearchMemory(PartialResults* results) : results_(results) {}
 
+  /// How many of `trials` have no kept result.
+  [[nodiscard]] std::size_t count_fresh(const std::vector<Trial>& trials,
+                                        std::int64_t samples) const;
   /// Fills in the trials whose results are kept. Runs the others on the samples of `runner`, and
   /// keeps their results. `samples`: the number of samples. Throws as Trials::run() does.
   void run(const Trials& runner, std::vector<Trial>& trials, std::int64_t samples);

@@ -21,23 +21,57 @@ double worst_db(const TrialScore& score) {
   return score.sqnr_db.empty() ? 0.0 : *std::ranges::min_element(score.sqnr_db);
 }
 
+void refuse(std::string_view what, double found, std::string_view expected) {
+  throw Error(ErrorCode::kUsage, to_text(what, ": found ", found, ", expected ", expected));
+}
+
+void check_goal(const SearchGoal& goal) {
+  const bool percent = goal.kind != SearchGoal::Kind::kSqnr;
+  if (!std::isfinite(goal.value) || (percent && (goal.value < 0.0 || goal.value > 100.0))) {
+    refuse("goal", goal.value, percent ? "0 to 100 percent" : "decibels");
+  }
+  if (!(goal.most_added >= 0.0)) {
+    refuse("goal", goal.most_added, "0 percent or more of boxes added");
+  }
+  if (!(goal.confidence >= 0.5 && goal.confidence < 1.0)) {
+    refuse("confidence", goal.confidence, "0.5 to below 1");
+  }
+}
+
+void require_meaning(const SearchGoal& goal, const AnswerOptions& answers, const TrialScore& int8) {
+  if (goal.kind == SearchGoal::Kind::kSqnr) return;
+  if (goal.kind == SearchGoal::Kind::kBoxes && !answers.boxes) {
+    throw Error(ErrorCode::kUsage, "a goal of boxes needs a detector that reads them");
+  }
+  if (!int8.agreement && answers.boxes) {
+    throw Error(ErrorCode::kUnsupported,
+                "neither model finds a box on the images: an agreement has no meaning");
+  }
+  if (!int8.agreement) {
+    throw Error(ErrorCode::kUnsupported,
+                "the first output is not one score per class, and nothing says what it is: only "
+                "a goal of SQNR has a meaning");
+  }
+  if (goal.kind != SearchGoal::Kind::kTop1Drop) return;
+  if (answers.boxes || answers.mask) {
+    throw Error(ErrorCode::kUsage,
+                "a goal of top-1 accuracy needs scores per class, not boxes or masks");
+  }
+  if (int8.labelled == 0) {
+    throw Error(ErrorCode::kUsage, "a goal of top-1 accuracy needs images with labels");
+  }
+}
+
+bool counts_answers(const SearchGoal& goal) { return goal.kind != SearchGoal::Kind::kSqnr; }
+
+/// Whether only the model's own count decides, without the curve.
+bool counts_alone(const GoalCount& count) { return count.confidence <= 0.5; }
+
 }  // namespace
 
 void check_options(const SearchOptions& options) {
-  const auto refuse = [](std::string_view what, double found, std::string_view expected) {
-    throw Error(ErrorCode::kUsage, to_text(what, ": found ", found, ", expected ", expected));
-  };
-  const double value = options.goal.value;
-  const bool percent = options.goal.kind != SearchGoal::Kind::kSqnr;
-  if (!std::isfinite(value) || (percent && (value < 0.0 || value > 100.0))) {
-    refuse("goal", value, percent ? "0 to 100 percent" : "decibels");
-  }
-  if (!(options.goal.most_added >= 0.0)) {
-    refuse("goal", options.goal.most_added, "0 percent or more of boxes added");
-  }
-  if (!(options.goal.confidence >= 0.5 && options.goal.confidence < 1.0)) {
-    refuse("confidence", options.goal.confidence, "0.5 to below 1");
-  }
+  if (options.goals.empty()) throw Error(ErrorCode::kUsage, "found no goal, expected one or more");
+  for (const SearchGoal& goal : options.goals) check_goal(goal);
   if (!(options.budget_seconds > 0.0) || !std::isfinite(options.budget_seconds)) {
     refuse("budget", options.budget_seconds, "seconds above 0");
   }
@@ -54,32 +88,17 @@ void require_meaning(const SearchOptions& options, const Trial& int8) {
   if (!int8.noise) {
     throw Error(ErrorCode::kUnsupported, "nothing of the model is on integers");
   }
-  if (options.goal.kind == SearchGoal::Kind::kSqnr) return;
-  if (options.goal.kind == SearchGoal::Kind::kBoxes && !options.answers.boxes) {
-    throw Error(ErrorCode::kUsage, "a goal of boxes needs a detector that reads them");
-  }
-  if (!int8.score.agreement && options.answers.boxes) {
-    throw Error(ErrorCode::kUnsupported,
-                "neither model finds a box on the images: an agreement has no meaning");
-  }
-  if (!int8.score.agreement) {
-    throw Error(ErrorCode::kUnsupported,
-                "the first output is not one score per class, and nothing says what it is: only "
-                "a goal of SQNR has a meaning");
-  }
-  if (options.goal.kind != SearchGoal::Kind::kTop1Drop) return;
-  if (options.answers.boxes || options.answers.mask) {
-    throw Error(ErrorCode::kUsage,
-                "a goal of top-1 accuracy needs scores per class, not boxes or masks");
-  }
-  if (int8.score.labelled == 0) {
-    throw Error(ErrorCode::kUsage, "a goal of top-1 accuracy needs images with labels");
-  }
+  for (const SearchGoal& goal : options.goals) require_meaning(goal, options.answers, int8.score);
 }
 
 void TriedModels::add(Tried tried) {
   index_.emplace(std::pair(tried.nodes, tried.wide), models_.size());
-  if (tried.trial.noise) tried.counts = goal_counts(options_.goal, tried.trial.score);
+  for (const SearchGoal& goal : options_.goals) {
+    if (!tried.trial.noise) break;
+    for (const GoalCount& count : goal_counts(goal, tried.trial.score)) {
+      tried.counts.push_back(count);
+    }
+  }
   models_.push_back(std::move(tried));
   fit();
 }
@@ -104,7 +123,7 @@ void TriedModels::fit() {
   }
   if (!allowed_.empty()) return;  // equal for all models, because FP32's answers are
   for (const GoalCount& count : models_[order.front()].counts) {
-    allowed_.push_back(allowed_mistakes(count, options_.goal.confidence));
+    allowed_.push_back(allowed_mistakes(count));
   }
 }
 
@@ -120,19 +139,31 @@ const Tried* TriedModels::find(const NodeSet& nodes, const std::vector<std::stri
   return found == index_.end() ? nullptr : &models_[found->second];
 }
 
+std::vector<std::size_t> TriedModels::made_of(const std::vector<NodeSet>& sets) const {
+  std::vector<std::size_t> made;
+  for (const NodeSet& nodes : sets) {
+    const auto found = index_.find(std::pair(nodes, std::vector<std::string>()));
+    if (found != index_.end() && models_[found->second].trial.noise) made.push_back(found->second);
+  }
+  return made;
+}
+
 double TriedModels::margin(const Tried& tried) const {
   const TrialScore& score = tried.trial.score;
-  if (options_.goal.kind == SearchGoal::Kind::kSqnr) return worst_db(score) - options_.goal.value;
-  if (options_.goal.kind == SearchGoal::Kind::kTop1Drop) {
-    return percent(score.top1 - score.fp32_top1, score.labelled) + options_.goal.value;
-  }
   double least = std::numeric_limits<double>::infinity();
+  for (const SearchGoal& goal : options_.goals) {
+    if (goal.kind == SearchGoal::Kind::kSqnr) least = std::min(least, worst_db(score) - goal.value);
+    if (goal.kind == SearchGoal::Kind::kTop1Drop) {
+      const double change = percent(score.top1 - score.fp32_top1, score.labelled);
+      least = std::min(least, change + goal.value);
+    }
+  }
   for (std::size_t i = 0; i < tried.counts.size(); ++i) {
     const GoalCount& count = tried.counts[i];
-    const double mistakes = counts_alone() ? count.mistakes : tried.fitted.at(i);
-    least = std::min(least, (allowed_.at(i) - mistakes) / std::max(count.all, 1.0));
+    const double mistakes = counts_alone(count) ? count.mistakes : tried.fitted.at(i);
+    least = std::min(least, 100.0 * (allowed_.at(i) - mistakes) / std::max(count.all, 1.0));
   }
-  return 100.0 * least;
+  return least;
 }
 
 bool TriedModels::reaches_goal(const Tried& tried) const {
@@ -177,6 +208,19 @@ std::size_t TriedModels::best_index() const {
   return order.empty() ? 0 : order.front();
 }
 
+std::size_t TriedModels::chosen_index() const {
+  const std::size_t cheapest = best_index();
+  if (!std::ranges::any_of(options_.goals, counts_answers)) return cheapest;
+  if (!reaches_goal(models_[cheapest])) return cheapest;
+  std::size_t chosen = cheapest;
+  for (const std::size_t i : ranked()) {
+    const Tried& model = models_[i];
+    if (!reaches_goal(model) || model.cost > models_[cheapest].cost + kNearCost) continue;
+    if (worst_db(model.trial.score) > worst_db(models_[chosen].trial.score)) chosen = i;
+  }
+  return chosen;
+}
+
 std::vector<std::size_t> TriedModels::frontier(std::size_t most) const {
   std::vector<std::size_t> order;
   for (std::size_t i = 1; i < models_.size(); ++i) {
@@ -199,7 +243,7 @@ std::vector<std::size_t> TriedModels::frontier(std::size_t most) const {
   for (std::size_t i = 1; i <= std::min(most, kept.size()); ++i) {
     some.push_back(kept[i * kept.size() / std::min(most, kept.size()) - 1]);
   }
-  const std::size_t best = best_index();
+  const std::size_t best = chosen_index();
   if (best == 0 || std::ranges::find(some, best) != some.end()) return some;
   if (some.size() == most) {  // the best one replaces the one with the nearest cost
     some.erase(std::ranges::min_element(
@@ -211,13 +255,13 @@ std::vector<std::size_t> TriedModels::frontier(std::size_t most) const {
 }
 
 std::optional<double> TriedModels::surest() const {
-  const double confidence = options_.goal.confidence;
   std::optional<double> lowest;
   for (const GoalCount& count : models_.front().counts) {
-    const double most = sure_share(count, 0.0, confidence);
+    if (counts_alone(count)) continue;
+    const double most = sure_share(count, 0.0);
     if (most > count.most_share) lowest = std::min(lowest.value_or(1.0), 1.0 - most);
   }
-  return counts_alone() ? std::nullopt : lowest;
+  return lowest;
 }
 
 SearchPoint TriedModels::point(std::size_t index) const {
@@ -239,9 +283,10 @@ SearchPoint TriedModels::point(std::size_t index) const {
   point.reaches_goal = reaches_goal(tried);
   point.slower_seconds = tried.slower;
   point.boxes = score.boxes;
-  for (std::size_t i = 0; i < tried.fitted.size() && !counts_alone(); ++i) {
+  for (std::size_t i = 0; i < tried.fitted.size(); ++i) {
     const GoalCount& count = tried.counts[i];
-    const double most = sure_share(count, tried.fitted[i], options_.goal.confidence);
+    if (counts_alone(count)) continue;
+    const double most = sure_share(count, tried.fitted[i]);
     if (count.kind == GoalCount::Kind::kNotKept) point.kept_at_least = 1.0 - most;
     if (count.kind == GoalCount::Kind::kAdded) point.added_at_most = most;
     point.agreement_at_least = std::min(point.agreement_at_least.value_or(1.0), 1.0 - most);

@@ -26,12 +26,12 @@ struct Tried {
   double cost = 0.0;              ///< the forecast cost, see Forecast::cost
   Trial trial;
   std::optional<MedianInterval> slower{};
-  /// The counts for the goal, see goal_counts(), and their values on the curve through all models.
+  /// The counts for all goals, see goal_counts(), and their values on the curve through all models.
   std::vector<GoalCount> counts{};
   std::vector<double> fitted{};
 };
 
-/// Throws Error(kUnsupported) or Error(kUsage) where the goal has no meaning for the network.
+/// Throws Error(kUnsupported) or Error(kUsage) where a goal has no meaning for the network.
 /// `int8`: the trial of the INT8 model.
 void require_meaning(const SearchOptions& options, const Trial& int8);
 
@@ -54,37 +54,43 @@ class TriedModels {
   [[nodiscard]] const Tried& at(std::size_t index) const { return models_.at(index); }
   /// The model with these nodes in FP32 and these tensors in 16 bits; null if it was not tried.
   [[nodiscard]] const Tried* find(const NodeSet& nodes, const std::vector<std::string>& wide) const;
+  /// Indices of the models that have one of these sets of nodes in FP32 and no tensor in 16 bits,
+  /// in the order of the sets. Models that could not be made, or were not tried, are left out.
+  [[nodiscard]] std::vector<std::size_t> made_of(const std::vector<NodeSet>& sets) const;
 
-  /// Whether a model reaches the goal, as far as is known. The result may change when models are
+  /// Whether a model reaches all goals, as far as is known. The result may change when models are
   /// added, because they change the curve through all models. `tried` must be in this object.
   [[nodiscard]] bool reaches_goal(const Tried& tried) const;
   /// Whether a model keeps within the limits.
   [[nodiscard]] bool allowed(const Tried& tried) const;
-  /// The index of the cheapest allowed model that reaches the goal. If none does, the model nearest
-  /// to the goal. If no model is allowed, the first model.
+  /// The index of the cheapest allowed model that reaches the goals. If none does, the model
+  /// nearest to them. If no model is allowed, the first model.
   [[nodiscard]] std::size_t best_index() const;
   [[nodiscard]] const Tried& best() const { return models_[best_index()]; }
+  /// The index of SearchResult::best: as best_index(), but of the models that cost nearly the same,
+  /// the one with the most decibels where a goal counts answers. Counts on some images tell such
+  /// models apart less surely than decibels do.
+  [[nodiscard]] std::size_t chosen_index() const;
   /// Indices of the allowed models, the best first.
   [[nodiscard]] std::vector<std::size_t> ranked() const;
   /// Indices of at most `most` models that no other model beats in both cost and the measure of the
-  /// goal. They are spread evenly, the cheapest first. The best model is among them, the first one
-  /// is not.
+  /// goals. They are spread evenly, the cheapest first. The chosen model is among them, the first
+  /// one is not.
   [[nodiscard]] std::vector<std::size_t> frontier(std::size_t most) const;
   [[nodiscard]] SearchPoint point(std::size_t index) const;
   /// See SearchResult::surest.
   [[nodiscard]] std::optional<double> surest() const;
 
  private:
-  /// How far the model is above the goal, in the unit of the goal. Negative if it misses the goal.
+  /// How far the model is above the goal that it misses most or exceeds least, in the unit of that
+  /// goal. Negative if it misses a goal.
   [[nodiscard]] double margin(const Tried& tried) const;
-  /// Whether only the model's own count decides, without the curve.
-  [[nodiscard]] bool counts_alone() const { return options_.goal.confidence <= 0.5; }
   void fit();
   [[nodiscard]] bool better(const Tried& a, const Tried& b) const;
 
   const SearchOptions& options_;
   std::vector<Tried> models_;
-  std::vector<double> allowed_;  ///< most mistakes, one per count of the goal
+  std::vector<double> allowed_;  ///< most mistakes, one per count of the goals
   std::map<std::pair<NodeSet, std::vector<std::string>>, std::size_t> index_;
   std::set<std::size_t> fast_{0};
   bool only_timed_ = false;

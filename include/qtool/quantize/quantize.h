@@ -225,7 +225,8 @@ struct QuantizeOptions {
   std::optional<std::uint64_t> model_fingerprint;
   int threads = 0;      ///< for choosing weight scales; 0 = all available; never changes the result
   std::string version;  ///< of the program, for the metadata; left out when empty
-  StopCheck stop{};     ///< asked while shapes are inferred; true ends it with kCancelled
+  /// Asked while shapes are inferred and before each layer. True ends the work with kCancelled.
+  StopCheck stop{};
 };
 
 /// Options of QuantizeMode::kStatic.

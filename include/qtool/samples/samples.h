@@ -161,6 +161,8 @@ class Samples {
   /// of samples of each class. If there are states, each part is a contiguous range of samples
   /// instead.
   [[nodiscard]] Samples part(std::int64_t first, std::int64_t parts) const;
+  /// The samples that part(first, parts) does not have, in the order of the list.
+  [[nodiscard]] Samples all_but_part(std::int64_t first, std::int64_t parts) const;
 
   /// `count` samples, spread evenly over the list, or all samples if there are fewer. If there are
   /// states, the first `count` samples.

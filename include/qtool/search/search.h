@@ -70,15 +70,52 @@ struct SearchPoint {
   std::int64_t labelled = 0;
   std::int64_t fp32_top1 = 0;
   std::int64_t top1 = 0;
-  std::int64_t unanswered = 0;  ///< images that only FP32 answers
-  double integer_share = 0.0;   ///< share of the multiplications on integers
-  double cost = 0.0;            ///< the forecast cost, see MixForecast
-  bool reaches_goal = false;
+  std::int64_t unanswered = 0;                     ///< images that only FP32 answers
+  double integer_share = 0.0;                      ///< share of the multiplications on integers
+  double cost = 0.0;                               ///< the forecast cost, see MixForecast
+  bool reaches_goal = false;                       ///< all goals
   std::optional<MedianInterval> slower_seconds{};  ///< time per image minus that of `int8`
 };
 
+/// The figures of one model against FP32, as evaluate() gives them, with its intervals.
+struct SearchFigures {
+  std::int64_t images = 0;
+  double sqnr_db = 0.0;  ///< worst output, mean over the images
+  std::optional<Interval> sqnr_interval_db{};
+  std::optional<double> agreement{};  ///< share, see SearchGoal; nullopt where it has no meaning
+  std::optional<Interval> agreement_interval{};  ///< of classes only
+  std::optional<BoxMatch> boxes{};               ///< with its intervals
+  std::int64_t labelled = 0;
+  std::int64_t fp32_top1 = 0;
+  std::int64_t top1 = 0;
+  /// Of (top1 - fp32_top1) / labelled.
+  std::optional<Interval> top1_change_interval{};
+};
+
+/// What intervals say about the goals.
+enum class GoalVerdict : std::uint8_t {
+  kReached,    ///< the interval of each figure lies beyond its goal
+  kUndecided,  ///< an interval holds its goal
+  kMissed,     ///< the interval of a figure lies below its goal
+};
+
+/// The base model and the found model on a part of the images.
+struct SearchedPart {
+  SearchFigures int8;
+  SearchFigures best;
+  /// How many decibels the found model has more than `int8`: the mean over the images, of each its
+  /// worst output. The interval is a bootstrap over images of the paired differences.
+  double gain_db = 0.0;
+  std::optional<Interval> gain_interval_db{};
+  GoalVerdict verdict = GoalVerdict::kUndecided;
+  /// Where undecided: the number of images with which the intervals would probably decide; 0 if it
+  /// is very large, or not known.
+  std::int64_t deciding_images = 0;
+};
+
 struct SearchOptions : AnalyzeOptions {
-  SearchGoal goal;
+  /// One or more goals, of any kinds. A model must reach all of them.
+  std::vector<SearchGoal> goals{};
   AnswerOptions answers{};           ///< meaning of outputs that are not scores per class
   double budget_seconds = 300.0;     ///< wall time of the whole search
   double least_integer_share = 0.0;  ///< least share of multiplications on integers
@@ -104,21 +141,35 @@ enum class SearchEnd : std::uint8_t {
   kInterrupted,  ///< the caller's progress or stop ended it
 };
 
+/// Fewer images than this are all searched on, and none is held back.
+inline constexpr std::int64_t kLeastForHoldOut = 15;
+/// Models count as equally cheap within this part of the network's multiplications.
+inline constexpr double kNearCost = 0.05;
+
 struct SearchResult {
-  SearchGoal goal;
+  std::vector<SearchGoal> goals;
   /// Set when there are too few answers for the goal: even for a model without a mistake, only this
   /// share of answers is sure to agree with FP32. See SearchGoal::confidence.
   std::optional<double> surest{};
   SearchCost cost;
   SearchEnd end = SearchEnd::kComplete;
   SearchPoint int8;  ///< the base model
-  /// The cheapest model that reaches the goal within the limits. If none does, the model that is
-  /// nearest to the goal.
+  /// Of the models that reach the goals within the limits: the cheapest one. With a goal that
+  /// counts answers, it is the one with the most decibels among those that cost at most kNearCost
+  /// more than the cheapest. If no model reaches the goals, the model that is nearest to them: the
+  /// goal that it misses most is missed by least, where a decibel counts as much as a percent.
   SearchPoint best;
-  bool reached = false;
+  bool reached = false;  ///< on the images that were searched on
+  /// The base model and `best` on the images that were searched on, and on the images that were
+  /// held back. nullopt if the search was stopped, or no images were held back.
+  std::optional<SearchedPart> searched{};
+  std::optional<SearchedPart> held_out{};
+  /// Models that leave the nodes of the loudest 1, 2, 4 ... sources in FP32, in this order. Empty
+  /// if the base model reaches the goals.
+  std::vector<SearchPoint> loudest{};
   /// First `int8`, then at most twelve models that no other model beats in both cost and the
-  /// measure of the goal. They are spread evenly, the cheapest first, and have times if the budget
-  /// allowed it.
+  /// measure of the goals, and `best`. They are spread evenly, the cheapest first, and have times
+  /// if the budget allowed it.
   std::vector<SearchPoint> frontier;
   std::int64_t islands = 0;     ///< sets of nodes that were considered
   std::int64_t tried = 0;       ///< models that were run on the images
@@ -132,22 +183,25 @@ struct SearchResult {
   std::optional<Overlap> overlap{};
 };
 
-/// Finds nodes of the base model that must stay in FP32 so that it reaches a goal at little cost.
-/// Every rounded tensor and every layer's weights are measured alone on some images (see
-/// analyze()). The search assumes that their squared errors add up. Islands, which are sets of
-/// neighbouring nodes, are moved to FP32 one after another in the order of their gain per cost.
-/// Models along this path are made and run on all images. If the target allows it, the tensors with
-/// the most noise may keep 16 bits (StaticOptions::wide), instead of islands in FP32 or in addition
-/// to them. Then rounds of models are measured, in which islands are added to FP32 or nodes are
-/// given back to the integers, until a round gains nothing or the budget is used up. All results
-/// come from models that were run, never from forecasts. Without a limit on time, they depend
-/// neither on threads nor on times, unless the budget ends the search early. `fp32`: the prepared
-/// model, with one input. The progress counts seconds of the budget; a stop ends the search with
-/// the results so far. Throws Error(kUnsupported) when nothing of the model is on integers or a
-/// goal does not fit the network, Error(kUsage) for values out of their domain and a budget that is
-/// too short to measure anything, Error(kCancelled) when it was stopped before that, and what
-/// analyze() and quantize() throw. Cost: the budget at most, or what SearchCost says. Memory: as
-/// for analyze() and suggest().
+/// Finds nodes of the base model that must stay in FP32 so that it reaches goals at little cost.
+/// Every third image is held back and plays no part in the choice; on these images, the base model
+/// and the found model are judged at the end. (With fewer than kLeastForHoldOut images, none is
+/// held back. Ranges and rounded weights of `base` may know all images.) On the others, every
+/// rounded tensor and every layer's weights are measured alone on some images (see analyze()). The
+/// nodes of the loudest sources are tried in FP32 first. The search assumes that the squared errors
+/// of sources add up. Islands, which are sets of neighbouring nodes, are moved to FP32 one after
+/// another in the order of their gain per cost. Models along this path are made and run on all
+/// images. If the target allows it, the tensors with the most noise may keep 16 bits
+/// (StaticOptions::wide), instead of islands in FP32 or in addition to them. Then rounds of models
+/// are measured, in which islands are added to FP32 or nodes are given back to the integers, until
+/// a round gains nothing or the budget is used up. All results come from models that were run,
+/// never from forecasts. Without a limit on time, they depend neither on threads nor on times,
+/// unless the budget ends the search early. `fp32`: the prepared model, with one input. The
+/// progress counts seconds of the budget; a stop ends the search with the results so far. Throws
+/// Error(kUnsupported) when nothing of the model is on integers or a goal does not fit the network,
+/// Error(kUsage) for values out of their domain and a budget that is too short to measure anything,
+/// Error(kCancelled) when it was stopped before that, and what analyze() and quantize() throw.
+/// Cost: the budget at most, or what SearchCost says. Memory: as for analyze() and suggest().
 SearchResult search(const Executor& fp32, const StaticInputs& base, const Samples& samples,
                     const SearchOptions& options);
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -87,32 +88,27 @@ Check share_up_to(double most, std::string expected) {
   };
 }
 
-SearchGoal goal_of(const SearchCommand& options) {
-  const bool boxes = options.min_boxes_kept || options.max_boxes_added;
-  const int goals = (options.min_sqnr ? 1 : 0) + (options.min_agreement ? 1 : 0) +
-                    (options.max_top1_drop ? 1 : 0) + (boxes ? 1 : 0);
-  if (goals != 1) {
-    throw Error(ErrorCode::kUsage, to_text("found ", goals,
-                                           " goals, expected one of --min-sqnr, --min-agreement, "
-                                           "--max-top1-drop and --min-boxes-kept with "
-                                           "--max-boxes-added"));
-  }
-  SearchGoal goal;
-  goal.confidence = options.confidence / 100.0;
-  if (options.min_agreement) {
-    goal.kind = SearchGoal::Kind::kAgreement;
-    goal.value = *options.min_agreement;
-  } else if (options.max_top1_drop) {
-    goal.kind = SearchGoal::Kind::kTop1Drop;
-    goal.value = *options.max_top1_drop;
-  } else if (boxes) {
-    goal.kind = SearchGoal::Kind::kBoxes;
-    goal.value = options.min_boxes_kept.value_or(0.0);
+/// The goals that are given, of one kind or of several. All must be reached.
+std::vector<SearchGoal> goals_of(const SearchCommand& options) {
+  std::vector<SearchGoal> goals;
+  const auto add = [&](SearchGoal::Kind kind, double value) -> SearchGoal& {
+    SearchGoal goal{kind, value};
+    goal.confidence = options.confidence / 100.0;
+    return goals.emplace_back(goal);
+  };
+  if (options.min_sqnr) add(SearchGoal::Kind::kSqnr, *options.min_sqnr);
+  if (options.min_agreement) add(SearchGoal::Kind::kAgreement, *options.min_agreement);
+  if (options.max_top1_drop) add(SearchGoal::Kind::kTop1Drop, *options.max_top1_drop);
+  if (options.min_boxes_kept || options.max_boxes_added) {
+    SearchGoal& goal = add(SearchGoal::Kind::kBoxes, options.min_boxes_kept.value_or(0.0));
     goal.most_added = options.max_boxes_added.value_or(goal.most_added);
-  } else {
-    goal.value = *options.min_sqnr;
   }
-  return goal;
+  if (goals.empty()) {
+    throw Error(ErrorCode::kUsage,
+                "found no goal, expected one or more of --min-sqnr, --min-agreement, "
+                "--max-top1-drop, --min-boxes-kept and --max-boxes-added");
+  }
+  return goals;
 }
 
 /// Throws unless the names of all nodes and tensors fit into a file of overrides. Called before the
@@ -141,16 +137,18 @@ void require_labels(const SearchCommand& options, const Samples& samples) {
               "--max-top1-drop needs --labels: folders do not say which classes the network has");
 }
 
-/// A hash of everything in the command line, the model and the images that measurements depend on.
-/// The goal and the limits of the search are left out.
+/// A hash of everything in the command line, the model and the images that measurements depend on,
+/// and of the way in which images are held back. The goals and the limits of the search are left
+/// out.
 std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& samples) {
   const std::set<std::string> no_matter{
       "--output",        "--min-sqnr",        "--min-agreement",    "--min-boxes-kept",
       "--max-top1-drop", "--max-boxes-added", "--confidence",       "--budget",
       "--resume",        "--threads",         "--min-integer-macs", "--max-latency-cost",
       "--json",          "--quiet",           "--verbose"};
-  std::uint64_t key = hash_bytes(
-      to_text(QTOOL_VERSION " ", fingerprint(fp32.loaded), " ", content_hash_of(samples)));
+  std::uint64_t key =
+      hash_bytes(to_text(QTOOL_VERSION " one of three held back ", kLeastForHoldOut, " ",
+                         fingerprint(fp32.loaded), " ", content_hash_of(samples)));
   for (const auto& option : command.options()) {
     const std::string name = option->name();
     if (no_matter.contains(name)) continue;
@@ -178,7 +176,7 @@ void run_search(SearchCommand& options, const Command& command) {
   const auto begin = std::chrono::steady_clock::now();
   options.run.apply();
   SearchOptions search_options;
-  search_options.goal = goal_of(options);
+  search_options.goals = goals_of(options);
   search_options.budget_seconds = seconds_of_time(options.budget);
   search_options.threads = options.run.threads;
   if (!options.max_latency_cost.empty()) {
@@ -213,12 +211,19 @@ void run_search(SearchCommand& options, const Command& command) {
   search_options.bad_images = options.images.policy();
   make.preprocess = search_options.preprocess;
   make.bad_images = search_options.bad_images;
-  learn(*fp32.executor, recipe, samples, make, made.inputs);
+  const auto elapsed = [begin] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  make.stop = [&] { return interrupted() || elapsed() >= search_options.budget_seconds; };
+  try {
+    learn(*fp32.executor, recipe, samples, make, made.inputs);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCancelled || interrupted()) throw;  // else: refused below
+  }
   const std::unique_ptr<PartialResults> partial =
       options.resume.open(options.resume.given() ? key_of(command, fp32, samples) : 0);
   search_options.partial = partial.get();
-  const double before =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double before = elapsed();
   if (before >= search_options.budget_seconds) {
     throw Error(ErrorCode::kUsage,
                 to_text("--budget: found ", options.budget, ", but reading the model and learning ",
@@ -236,7 +241,7 @@ void run_search(SearchCommand& options, const Command& command) {
     search_options.improved = [&](const SearchPoint& point, double seconds) {
       progress.remark(to_text("after ", to_fixed(seconds, 1), " of ",
                               to_fixed(search_options.budget_seconds, 1), " s the best is ",
-                              text_of(point, search_options.goal)));
+                              text_of(point, search_options.goals)));
     };
     return search(*fp32.executor, made.inputs, samples, search_options);
   }();
@@ -261,8 +266,14 @@ void run_search(SearchCommand& options, const Command& command) {
   }
   if (!result.reached) {
     throw Error(ErrorCode::kUnsupported,
-                to_text("the goal of ", text_of(result.goal), " was not reached; '", options.output,
-                        "' holds the nearest that was found"));
+                to_text("the goal of ", text_of(result.goals), " was not reached; '",
+                        options.output, "' holds the nearest that was found"));
+  }
+  if (result.held_out && result.held_out->verdict == GoalVerdict::kMissed) {
+    throw Error(ErrorCode::kUnsupported,
+                to_text("the goal of ", text_of(result.goals),
+                        " was reached on the images of the search, but not on those held back; '",
+                        options.output, "' holds the model"));
   }
 }
 
@@ -280,13 +291,16 @@ void add_search(Program& program, Session& session) {
       .required()
       .placeholder("FILE");
   command
-      .option("-o,--output", options->output, "Overrides to write, for qtool quantize --overrides")
+      .option("-o,--output", options->output,
+              "Overrides to write\n"
+              "For qtool quantize --overrides.")
       .required()
       .placeholder("FILE");
   command
       .option("--min-sqnr", options->min_sqnr,
               "Goal: so many dB against FP32, of the worst output\n"
-              "The mean over the images, as qtool eval prints it.")
+              "The mean over the images, as qtool eval prints it. Several goals may be given; all "
+              "of them must be reached.")
       .placeholder("DB")
       .check(decibels());
   command
@@ -359,8 +373,8 @@ void add_search(Program& program, Session& session) {
   options->resume.add_to(command);
   options->run.add_to(command);
   command.show_first({"model", "--table", "--images", "--output", "--min-sqnr", "--min-agreement",
-                      "--min-boxes-kept", "--max-boxes-added", "--max-top1-drop", "--budget",
-                      "--effort", "--help"});
+                      "--min-boxes-kept", "--max-top1-drop", "--boxes", "--target", "--effort",
+                      "--budget", "--help"});
   command.on_parsed([options, &command, &session] {
     options->images.require_given();
     session.run = [options, &command] { run_search(*options, command); };

@@ -1,26 +1,19 @@
-#include "report/search.h"
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/percent.h"
 #include "base/text.h"
-#include "json/json_text.h"
+#include "compare/intervals.h"
 #include "report/durations.h"
-#include "report/preprocessing_json.h"
 #include "report/samples.h"
-#include "report/samples_json.h"
+#include "report/search.h"
 
 namespace qtool {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Kind = TextTable::Kind;
-
-constexpr double kNoLimit = 1e9;  // percent of boxes added
 
 std::string nodes_text(std::size_t nodes) {
   return to_text(nodes, nodes == 1 ? " node" : " nodes", " in FP32");
@@ -35,12 +28,27 @@ bool is_same(const SearchPoint& a, const SearchPoint& b) {
   return a.exclude == b.exclude && a.wide == b.wide;
 }
 
-std::string slower_text(const SearchPoint& point, double int8_seconds) {
-  if (!point.slower_seconds) return "";
+/// The time over INT8's; for INT8 itself, its time.
+std::string slower_text(const SearchPoint& point, const SearchResult& result) {
+  if (is_same(point, result.int8) && result.int8_seconds > 0.0) {
+    return to_text(milliseconds(result.int8_seconds, 2), " ms");
+  }
+  if (!point.slower_seconds) return "-";
   const MedianInterval& slower = *point.slower_seconds;
   std::string text = slower_by(slower);
-  if (int8_seconds > 0.0) text += to_text(", ", percent(slower.median / int8_seconds, 1));
+  if (result.int8_seconds > 0.0) {
+    text += to_text(", ", percent(slower.median / result.int8_seconds, 1));
+  }
   return text;
+}
+
+/// How much slower the found model is.
+std::string found_slower_text(const SearchResult& result) {
+  if (result.int8_seconds <= 0.0) return "slower than INT8: not measured";
+  std::string text = to_text("slower than INT8's ", milliseconds(result.int8_seconds, 2), " ms");
+  if (is_same(result.best, result.int8)) return text + " by 0 ms: it is the same model";
+  if (!result.best.slower_seconds) return text + ": not measured";
+  return to_text(text, " by ", slower_text(result.best, result));
 }
 
 std::string agreement_text(const SearchPoint& point) {
@@ -61,45 +69,24 @@ std::string sure_text(const SearchPoint& point) {
 std::string kept_text(const BoxMatch& boxes) { return percent_of(boxes.kept, boxes.fp32); }
 std::string added_text(const BoxMatch& boxes) { return percent_of(boxes.added(), boxes.fp32); }
 
-/// The figures of a model that belong to the kind of the goal.
-std::string accuracy_text(const SearchPoint& point, SearchGoal::Kind kind) {
+bool has_kind(const std::vector<SearchGoal>& goals, SearchGoal::Kind kind) {
+  return std::ranges::any_of(goals, [&](const SearchGoal& goal) { return goal.kind == kind; });
+}
+
+/// The figures of a model that belong to the kinds of the goals.
+std::string accuracy_text(const SearchPoint& point, const std::vector<SearchGoal>& goals) {
   std::string text = to_text(to_fixed(point.sqnr_db, 2), " dB");
   if (point.boxes) {
     text += to_text(", ", kept_text(*point.boxes), " of ", point.boxes->fp32, " boxes kept and ",
                     added_text(*point.boxes), " added");
-  } else if (kind == SearchGoal::Kind::kAgreement) {
+  } else if (has_kind(goals, SearchGoal::Kind::kAgreement)) {
     text += to_text(", agreement ", agreement_text(point));
-  } else if (kind == SearchGoal::Kind::kTop1Drop) {
+  }
+  if (has_kind(goals, SearchGoal::Kind::kTop1Drop)) {
     text += to_text(", top-1 ", percent_of(point.top1, point.labelled), " against ",
                     percent_of(point.fp32_top1, point.labelled));
   }
   return text;
-}
-
-std::string_view goal_name(SearchGoal::Kind kind) {
-  switch (kind) {
-    case SearchGoal::Kind::kSqnr:
-      return "sqnr";
-    case SearchGoal::Kind::kAgreement:
-      return "agreement";
-    case SearchGoal::Kind::kTop1Drop:
-      return "top1_drop";
-    case SearchGoal::Kind::kBoxes:
-      return "boxes";
-  }
-  return "";
-}
-
-std::string_view end_name(SearchEnd end) {
-  switch (end) {
-    case SearchEnd::kComplete:
-      return "complete";
-    case SearchEnd::kBudget:
-      return "budget";
-    case SearchEnd::kInterrupted:
-      return "interrupted";
-  }
-  return "";
 }
 
 std::string_view end_text(SearchEnd end) {
@@ -114,12 +101,84 @@ std::string_view end_text(SearchEnd end) {
   return "";
 }
 
-/// How certain it is that other images reach the goal too.
+/// ` (22.7 to 23.6)`; empty without an interval.
+std::string in_brackets(const std::string& interval) {
+  return interval.empty() ? "" : to_text(" (", interval, ")");
+}
+
+/// The figures of the found model on a part of the images, with their intervals.
+std::string part_text(const SearchedPart& part, const std::vector<SearchGoal>& goals) {
+  const SearchFigures& best = part.best;
+  std::string text = to_text(to_fixed(best.sqnr_db, 2), " dB",
+                             in_brackets(decibel_interval(best.sqnr_interval_db)), ", ",
+                             to_signed_fixed(part.gain_db, 2), " over INT8",
+                             in_brackets(decibel_interval(part.gain_interval_db)));
+  if (best.boxes) {
+    text += to_text(", ", kept_text(*best.boxes), " of ", best.boxes->fp32, " boxes kept",
+                    in_brackets(percent_interval(best.boxes->kept_interval)), " and ",
+                    added_text(*best.boxes), " added",
+                    in_brackets(percent_interval(best.boxes->added_interval)), "; INT8 kept ",
+                    part.int8.boxes ? kept_text(*part.int8.boxes) : "-");
+  } else if (best.agreement) {
+    text += to_text(", agreement ", percent(*best.agreement, 2),
+                    in_brackets(percent_interval(best.agreement_interval)), "; INT8 ",
+                    part.int8.agreement ? percent(*part.int8.agreement, 2) : "-");
+  }
+  if (has_kind(goals, SearchGoal::Kind::kTop1Drop)) {
+    text += to_text(", top-1 ", percent_of(best.top1, best.labelled), " against ",
+                    percent_of(best.fp32_top1, best.labelled));
+  }
+  return text;
+}
+
+std::string verdict_text(const SearchedPart& held) {
+  if (held.verdict == GoalVerdict::kReached) return "others reach the goal, too";
+  if (held.verdict == GoalVerdict::kMissed) return "others miss the goal";
+  std::string text = "too few to say whether others reach the goal";
+  if (held.deciding_images > 0) {
+    text += to_text("; about ", held.deciding_images, " images would decide");
+  }
+  return text;
+}
+
+/// The found model on the images that were searched on, and on those that were held back.
+std::string parts_text(const SearchResult& result) {
+  std::string text;
+  if (result.searched) {
+    text += to_text("On the ", result.searched->best.images,
+                    " images of the search: ", part_text(*result.searched, result.goals), "\n");
+  }
+  if (result.held_out) {
+    text += to_text("On ", result.held_out->best.images,
+                    " images held back: ", part_text(*result.held_out, result.goals), ": ",
+                    verdict_text(*result.held_out), "\n");
+  } else if (result.cost.images < kLeastForHoldOut) {
+    text += to_text("No images were held back, because there are fewer than ", kLeastForHoldOut,
+                    ": other images say what the choice is worth\n");
+  }
+  if (result.searched && result.searched->best.sqnr_interval_db) {
+    text += "(intervals: 95 % confidence, for other images of the same kind)\n";
+  }
+  return text;
+}
+
+/// The confidence of the goals that count answers; all have the same.
+double confidence_of(const std::vector<SearchGoal>& goals) {
+  for (const SearchGoal& goal : goals) {
+    if (goal.kind == SearchGoal::Kind::kAgreement || goal.kind == SearchGoal::Kind::kBoxes) {
+      return goal.confidence;
+    }
+  }
+  return 0.0;
+}
+
+/// How certain it is that other images reach the goals too.
 std::string evidence_text(const SearchResult& result) {
   const SearchPoint& best = result.best;
   if (!best.agreement_at_least) return "";
-  std::string text = to_text("On other images like these, with ", 100.0 * result.goal.confidence,
-                             " % confidence: at least ", sure_text(best), "\n");
+  std::string text =
+      to_text("On other images like these, with ", 100.0 * confidence_of(result.goals),
+              " % confidence: at least ", sure_text(best), "\n");
   if (result.surest) {
     text += to_text(
         "So few answers cannot show the goal: of a model without a mistake one would only "
@@ -129,8 +188,8 @@ std::string evidence_text(const SearchResult& result) {
   return text;
 }
 
-std::string frontier_text(const SearchResult& result, std::size_t width) {
-  const std::vector<SearchPoint>& points = result.frontier;
+std::string points_text(const SearchResult& result, const std::vector<SearchPoint>& points,
+                        std::size_t width) {
   const bool classes = std::ranges::any_of(
       points, [](const SearchPoint& point) { return point.agreement && !point.boxes; });
   const bool boxes =
@@ -162,56 +221,11 @@ std::string frontier_text(const SearchResult& result, std::size_t width) {
     row.push_back(percent(point.integer_share, 1));
     row.push_back(to_text(static_cast<std::int64_t>(point.exclude.size())));
     if (wide) row.push_back(to_text(static_cast<std::int64_t>(point.wide.size())));
-    row.push_back(slower_text(point, result.int8_seconds));
+    row.push_back(slower_text(point, result));
     row.emplace_back(is_same(point, result.best) ? "<" : "");
     table.add(std::move(row));
   }
   return table.to_string(width);
-}
-
-Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
-Json json_of_point(const SearchPoint& point) {
-  Json json{{"sqnr_db", point.sqnr_db},
-            {"output_sqnr_db", point.output_sqnr_db},
-            {"images", point.images},
-            {"agreement", optional(point.agreement)},
-            {"agreement_at_least", optional(point.agreement_at_least)},
-            {"boxes", nullptr},
-            {"labelled", point.labelled},
-            {"fp32_top1", point.fp32_top1},
-            {"top1", point.top1},
-            {"unanswered", point.unanswered},
-            {"integer_share", point.integer_share},
-            {"cost", point.cost},
-            {"reaches_goal", point.reaches_goal},
-            {"slower_seconds", nullptr},
-            {"exclude", point.exclude},
-            {"wide", point.wide}};
-  if (point.boxes) {
-    json["boxes"] = {{"fp32", point.boxes->fp32},
-                     {"kept", point.boxes->kept},
-                     {"added", point.boxes->added()},
-                     {"kept_at_least", optional(point.kept_at_least)},
-                     {"added_at_most", optional(point.added_at_most)}};
-  }
-  if (point.slower_seconds) {
-    json["slower_seconds"] = {{"median", point.slower_seconds->median},
-                              {"low", point.slower_seconds->low},
-                              {"high", point.slower_seconds->high}};
-  }
-  return json;
-}
-
-Json json_of_goal(const SearchGoal& goal) {
-  Json json{{"kind", goal_name(goal.kind)}, {"value", goal.value}};
-  if (goal.kind == SearchGoal::Kind::kBoxes) {
-    json["most_added"] = goal.most_added < kNoLimit ? Json(goal.most_added) : Json();
-  }
-  if (goal.kind == SearchGoal::Kind::kAgreement || goal.kind == SearchGoal::Kind::kBoxes) {
-    json["confidence"] = goal.confidence;
-  }
-  return json;
 }
 
 }  // namespace
@@ -225,12 +239,19 @@ std::string text_of(const SearchGoal& goal) {
     case SearchGoal::Kind::kTop1Drop:
       return to_text(goal.value, " points of top-1 lost or fewer");
     case SearchGoal::Kind::kBoxes:
-      if (goal.most_added >= kNoLimit) return to_text(goal.value, " % of the boxes kept or more");
+      if (goal.most_added >= SearchGoal().most_added)
+        return to_text(goal.value, " % of the boxes kept or more");
       if (goal.value <= 0.0) return to_text(goal.most_added, " % of boxes added or fewer");
       return to_text(goal.value, " % of the boxes kept or more and ", goal.most_added,
                      " % added or fewer");
   }
   return "";
+}
+
+std::string text_of(const std::vector<SearchGoal>& goals) {
+  std::string text;
+  for (const SearchGoal& goal : goals) text += to_text(text.empty() ? "" : " and ", text_of(goal));
+  return text;
 }
 
 std::string text_of(const SearchCost& cost, int threads) {
@@ -241,60 +262,35 @@ std::string text_of(const SearchCost& cost, int threads) {
                  cost.probed, " for sources");
 }
 
-std::string text_of(const SearchPoint& best, const SearchGoal& goal) {
-  std::string text = accuracy_text(best, goal.kind);
+std::string text_of(const SearchPoint& best, const std::vector<SearchGoal>& goals) {
+  std::string text = accuracy_text(best, goals);
   return to_text(text, " at ", percent(best.integer_share, 1), " of MACs on integers, ",
                  nodes_text(best.exclude.size()), wide_text(best.wide.size()));
 }
 
 std::string text_of(const SearchResult& result, std::size_t width) {
-  const SearchGoal::Kind kind = result.goal.kind;
   const SearchPoint& best = result.best;
   std::string text =
-      to_text("INT8: ", accuracy_text(result.int8, kind), " on ", result.int8.images, " images, ",
-              percent(result.int8.integer_share, 1), " of MACs on integers");
+      to_text("INT8: ", accuracy_text(result.int8, result.goals), " on ", result.int8.images,
+              " images, ", percent(result.int8.integer_share, 1), " of MACs on integers");
   if (result.int8_seconds > 0.0) {
     text += to_text(", ", milliseconds(result.int8_seconds, 2), " ms on ", result.threads,
                     result.threads == 1 ? " thread" : " threads");
   }
-  text += to_text("\n", overlap_line(result.overlap), "Goal: ", text_of(result.goal),
-                  result.reached ? "; reached: " : "; nearest: ", text_of(best, result.goal));
-  const std::string slower = slower_text(best, result.int8_seconds);
-  if (!slower.empty()) text += to_text(", ", slower);
-  text += to_text("\n", evidence_text(result), "\n");
-  text += frontier_text(result, width);
+  text += to_text("\n", overlap_line(result.overlap), "Goal: ", text_of(result.goals),
+                  result.reached ? "; reached: " : "; nearest: ", text_of(best, result.goals), ", ",
+                  found_slower_text(result), "\n", evidence_text(result), parts_text(result), "\n");
+  if (!result.loudest.empty()) {
+    text += to_text(
+        "The nodes of the loudest sources in FP32, twice as many sources in each row:\n",
+        points_text(result, result.loudest, width), "\nINT8, and the best for their cost:\n");
+  }
+  text += points_text(result, result.frontier, width);
   const bool unmeasured = result.end != SearchEnd::kComplete && result.islands == 0;
   return to_text(text, "\n", result.tried, " models and ", result.islands, " sets of nodes in ",
                  to_fixed(result.seconds, 1), " s; ", end_text(result.end),
                  unmeasured ? " before the sources of noise were measured" : "", "\n",
                  text_of(UnusedFiles{result.bad, result.passed_over}));
-}
-
-std::string json_of(const SearchResult& result,
-                    const std::optional<SourcedPreprocess>& preprocess) {
-  Json json;
-  json["goal"] = json_of_goal(result.goal);
-  json["surest"] = optional(result.surest);
-  json["reached"] = result.reached;
-  json["end"] = end_name(result.end);
-  json["preprocess"] = json_of(preprocess);
-  json["int8"] = json_of_point(result.int8);
-  json["best"] = json_of_point(result.best);
-  json["frontier"] = Json::array();
-  for (const SearchPoint& point : result.frontier) json["frontier"].push_back(json_of_point(point));
-  json["images"] = result.cost.images;
-  json["overlap"] = overlap_json(result.overlap);
-  json["sources"] = result.cost.sources;
-  json["probed_images"] = result.cost.probed;
-  json["probe_seconds"] = result.cost.probe_seconds;
-  json["trial_seconds"] = result.cost.trial_seconds;
-  json["islands"] = result.islands;
-  json["tried"] = result.tried;
-  json["threads"] = result.threads;
-  json["int8_seconds"] = result.int8_seconds;
-  json["seconds"] = result.seconds;
-  add_unused({result.bad, result.passed_over}, json);
-  return json_text(json);
 }
 
 }  // namespace qtool

@@ -1,0 +1,98 @@
+#include "search/found_models.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/parallel.h"
+#include "qtool/base/error.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kMinRuns = 5;
+constexpr std::int64_t kUntimedRuns = 3;  // of race()
+/// Timed runs are planned for this share of the time that is left.
+constexpr double kTimedShare = 0.9;
+
+}  // namespace
+
+std::vector<std::size_t> with_more(std::vector<std::size_t> models,
+                                   const std::vector<std::size_t>& more, std::size_t most) {
+  const std::size_t limit = models.size() + most;
+  for (const std::size_t i : more) {
+    const bool is_new = std::ranges::find(models, i) == models.end();
+    if (is_new && models.size() < limit) models.push_back(i);
+  }
+  return models;
+}
+
+FoundModels::FoundModels(const Executor& fp32, const SplitSamples& split, const Trials& trials,
+                         SuggestOptions& trial_options, const SearchOptions& options,
+                         Trials::Seconds once)
+    : fp32_(fp32),
+      split_(split),
+      trials_(trials),
+      trial_options_(trial_options),
+      options_(options),
+      once_(once) {}
+
+double FoundModels::judge_seconds() const {
+  const std::int64_t images = split_.searched.size() + (split_.held ? split_.held->size() : 0);
+  const double runs = 2.0 * static_cast<double>(images) * (once_.fp32 + once_.int8);
+  return 2.0 * once_.make + runs / resolve_threads(options_.threads);
+}
+
+/// The models, and the base model.
+double FoundModels::make_seconds(std::size_t models) const {
+  return static_cast<double>(models + 1) * once_.make;
+}
+
+double FoundModels::round_seconds(std::size_t models) const {
+  return static_cast<double>(models + 1) * std::max(once_.fp32, once_.int8);
+}
+
+double FoundModels::least_seconds() const {
+  return judge_seconds() + make_seconds(1) +
+         static_cast<double>(kMinRuns + kUntimedRuns) * round_seconds(1);
+}
+
+bool FoundModels::measure_times(const std::vector<std::size_t>& models, const SearchBudget& budget,
+                                TriedModels& tried, double& int8_seconds) const {
+  const double left =
+      budget.seconds() - budget.elapsed() - judge_seconds() - make_seconds(models.size());
+  const double rounds = kTimedShare * left / std::max(round_seconds(models.size()), 1e-9);
+  const std::int64_t runs =
+      std::min(static_cast<std::int64_t>(rounds) - kUntimedRuns, options_.repeat);
+  if (runs < std::min(kMinRuns, options_.repeat)) return false;
+  trial_options_.repeat = runs;
+  std::vector<Change> changes;
+  for (const std::size_t i : models) changes.push_back(tried.at(i).trial.change);
+  try {
+    const std::vector<MedianInterval> slower = trials_.slower(changes, int8_seconds);
+    for (std::size_t i = 0; i < models.size(); ++i) {
+      tried.set_slower(models[i], slower[i], int8_seconds);
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCancelled) throw;
+    return false;
+  }
+  return true;
+}
+
+void FoundModels::judge(const TriedModels& tried, std::size_t chosen, SearchResult& result) const {
+  try {
+    const std::unique_ptr<Executor> int8 = trials_.model({});
+    const std::unique_ptr<Executor> best =
+        chosen == 0 ? nullptr : trials_.model(tried.at(chosen).trial.change);
+    const auto judged = [&](const Samples& samples, std::vector<BadImage>& bad) {
+      return judged_part(fp32_, *int8, best.get(), samples, options_, trial_options_.progress, bad);
+    };
+    if (split_.held) result.held_out = judged(*split_.held, result.bad);
+    std::vector<BadImage> known;  // the models that were tried left them out, too
+    result.searched = judged(split_.searched, known);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCancelled) throw;
+  }
+}
+
+}  // namespace qtool

@@ -1,0 +1,175 @@
+#include "search/held_out_images.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "analyze/agreement.h"
+#include "compare/intervals.h"
+#include "qtool/compare/evaluate.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kParts = 3;
+constexpr std::int64_t kHeldPart = 2;
+constexpr std::int64_t kMostImages = 1'000'000;  // to ask for
+
+/// A figure of which more is better, its interval, and its goal.
+struct Bounded {
+  double value = 0.0;
+  std::optional<Interval> interval{};
+  double limit = 0.0;
+};
+
+double share(std::int64_t part, std::int64_t all) {
+  return all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
+}
+
+/// Adds `figure`, of which less is better, with its sign changed.
+void add_at_most(double figure, const std::optional<Interval>& interval, double limit,
+                 std::vector<Bounded>& all) {
+  Bounded one{-figure, std::nullopt, -limit};
+  if (interval) one.interval = {-interval->high, -interval->low};
+  all.push_back(one);
+}
+
+/// The figures that a goal limits.
+std::vector<Bounded> bounded_figures(const SearchGoal& goal, const SearchFigures& best) {
+  const double least = goal.value / 100.0;
+  std::vector<Bounded> all;
+  if (goal.kind == SearchGoal::Kind::kSqnr) {
+    all.push_back({best.sqnr_db, best.sqnr_interval_db, goal.value});
+  } else if (goal.kind == SearchGoal::Kind::kTop1Drop) {
+    all.push_back(
+        {share(best.top1 - best.fp32_top1, best.labelled), best.top1_change_interval, -least});
+  } else if (best.boxes) {
+    const BoxMatch& boxes = *best.boxes;
+    const bool both = goal.kind == SearchGoal::Kind::kAgreement;
+    all.push_back({share(boxes.kept, boxes.fp32), boxes.kept_interval, least});
+    const double most = both ? 1.0 - least : goal.most_added / 100.0;
+    add_at_most(share(boxes.added(), boxes.fp32), boxes.added_interval, most, all);
+  } else {
+    all.push_back({best.agreement.value_or(0.0), best.agreement_interval, least});
+  }
+  return all;
+}
+
+/// The number of images with which the interval would end at its goal. Its width falls with the
+/// square root of the number.
+double images_to_decide(const Bounded& figure, std::int64_t images) {
+  const Interval& interval = figure.interval.value();
+  const double half =
+      figure.value >= figure.limit ? figure.value - interval.low : interval.high - figure.value;
+  const double ratio = half / std::max(std::abs(figure.value - figure.limit), 1e-9);
+  return std::ceil(ratio * ratio * static_cast<double>(images));
+}
+
+/// The SQNR of the worst output for each sample that both models answered.
+std::map<std::filesystem::path, double> worst_decibels(const EvalResult& result) {
+  std::map<std::filesystem::path, double> worst;
+  for (const SampleResult& sample : result.samples) {
+    if (sample.sqnr_db.empty()) continue;
+    worst[sample.path] = *std::ranges::min_element(sample.sqnr_db);
+  }
+  return worst;
+}
+
+void compare_decibels(const EvalResult& int8, const EvalResult& best, SearchedPart& part) {
+  const std::map<std::filesystem::path, double> before = worst_decibels(int8);
+  std::vector<double> gains;
+  for (const auto& [path, decibels] : worst_decibels(best)) {
+    const auto found = before.find(path);
+    if (found != before.end()) gains.push_back(decibels - found->second);
+  }
+  if (gains.empty()) return;
+  const auto count = static_cast<double>(gains.size());
+  part.gain_db = std::accumulate(gains.begin(), gains.end(), 0.0) / count;
+  // Samples with states are not independent, so evaluate() gives no intervals for them.
+  if (!part.best.sqnr_interval_db) return;
+  part.gain_interval_db =
+      bootstrap_interval(gains, 1, [&](std::span<const double> sums) { return sums[0] / count; });
+}
+
+SearchFigures figures_of(const EvalResult& result) {
+  SearchFigures figures;
+  figures.images = result.images;
+  if (const OutputError* worst = result.worst_output()) {
+    figures.sqnr_db = worst->sqnr_db;
+    figures.sqnr_interval_db = worst->sqnr_interval;
+  }
+  figures.boxes = result.answers.judged_boxes();
+  figures.agreement = agreement_of(result.answers);
+  if (!figures.agreement && !result.answers.boxes && result.classes > 0) {
+    figures.agreement = share(result.agreement, result.images);
+    figures.agreement_interval = result.agreement_interval();
+  }
+  figures.labelled = result.labelled;
+  figures.fp32_top1 = result.fp32.top1;
+  figures.top1 = result.int8 ? result.int8->top1 : 0;
+  figures.top1_change_interval = result.top1_change_interval;
+  return figures;
+}
+
+}  // namespace
+
+SplitSamples hold_back(const Samples& samples) {
+  if (samples.size() < kLeastForHoldOut) return {samples, std::nullopt};
+  return {samples.all_but_part(kHeldPart, kParts), samples.part(kHeldPart, kParts)};
+}
+
+void judge(const std::vector<SearchGoal>& goals, SearchedPart& part) {
+  part.verdict = GoalVerdict::kReached;
+  part.deciding_images = 0;
+  bool known = true;
+  double deciding = 0.0;
+  for (const SearchGoal& goal : goals) {
+    for (const Bounded& figure : bounded_figures(goal, part.best)) {
+      if (figure.interval && figure.interval->high < figure.limit) {
+        part.verdict = GoalVerdict::kMissed;
+        return;
+      }
+      if (figure.interval && figure.interval->low >= figure.limit) continue;
+      part.verdict = GoalVerdict::kUndecided;
+      known = known && figure.interval.has_value();
+      if (figure.interval) {
+        deciding = std::max(deciding, images_to_decide(figure, part.best.images));
+      }
+    }
+  }
+  const bool few = known && deciding < static_cast<double>(kMostImages);
+  if (part.verdict == GoalVerdict::kUndecided && few) {
+    part.deciding_images = static_cast<std::int64_t>(deciding);
+  }
+}
+
+SearchedPart judged_part(const Executor& fp32, const Executor& int8, const Executor* best,
+                         const Samples& samples, const SearchOptions& options,
+                         const Progress& progress, std::vector<BadImage>& bad) {
+  EvalOptions eval;
+  eval.preprocess = options.preprocess;
+  eval.bad_images = options.bad_images;
+  const bool labels = std::ranges::any_of(options.goals, [](const SearchGoal& goal) {
+    return goal.kind == SearchGoal::Kind::kTop1Drop;
+  });
+  if (!labels) eval.labels = LabelSource::kUnused;
+  eval.threads = options.threads;
+  eval.answers = options.answers;
+  eval.progress = progress;
+  const EvalResult before = evaluate(fp32, &int8, samples, eval);
+  const EvalResult after = best == nullptr ? before : evaluate(fp32, best, samples, eval);
+  bad.insert(bad.end(), after.bad.begin(), after.bad.end());
+  SearchedPart part;
+  part.int8 = figures_of(before);
+  part.best = figures_of(after);
+  compare_decibels(before, after, part);
+  judge(options.goals, part);
+  return part;
+}
+
+}  // namespace qtool
