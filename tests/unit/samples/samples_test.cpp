@@ -83,6 +83,11 @@ TEST(Samples, FallIntoPartsThatAreTheWholeTogether) {
   EXPECT_EQ(even.path(1), "d");
   EXPECT_EQ(samples.part(0, 1).size(), 5);
   EXPECT_EQ(samples.part(5, 6).size(), 0);
+  const Samples rest = samples.all_but_part(1, 3);
+  ASSERT_EQ(rest.size(), 3);
+  EXPECT_EQ(rest.path(0), "a");
+  EXPECT_EQ(rest.path(1), "c");
+  EXPECT_EQ(rest.path(2), "d");
 }
 
 TEST(Samples, KnowThePicturesThatAreNotRead) {

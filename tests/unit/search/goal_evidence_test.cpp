@@ -45,10 +45,7 @@ TEST(RisingFit, TakesTheMeanOfNeighboursThatFall) {
 
 class LuckyModel : public testing::Test {
  protected:
-  LuckyModel() {
-    options_.goal = {SearchGoal::Kind::kBoxes, 95.0, 5.0};
-    options_.goal.confidence = 0.9;
-  }
+  LuckyModel() { options_.goals = {{SearchGoal::Kind::kBoxes, 95.0, 5.0}}; }
   /// Models of rising cost and falling noise. The second one has more noise than the next two, but
   /// has lost fewer boxes.
   [[nodiscard]] TriedModels models() const {
@@ -61,12 +58,13 @@ class LuckyModel : public testing::Test {
     add(tried, 0.6, 0.004, 2);
     return tried;
   }
-  static void add(TriedModels& tried, double cost, double noise, std::int64_t lost) {
+  static void add(TriedModels& tried, double cost, double noise, std::int64_t lost,
+                  double decibels = 20.0) {
     Tried model;
-    model.nodes = NodeSet(static_cast<std::size_t>(cost * 10.0), NodeId{1});
+    model.nodes = NodeSet(static_cast<std::size_t>(cost * 100.0 + 0.5), NodeId{1});
     model.cost = cost;
     model.trial.noise = noise;
-    model.trial.score.sqnr_db = {20.0};
+    model.trial.score.sqnr_db = {decibels};
     model.trial.score.images = 60;
     model.trial.score.integer_share = 1.0;
     model.trial.score.boxes = BoxMatch{0.3, 0.7, 152, 152, 152 - lost};
@@ -83,13 +81,13 @@ TEST_F(LuckyModel, IsNotTakenWhereOthersOfItsNoiseLoseMore) {
   EXPECT_EQ(tried.best_index(), 4U);
   const SearchPoint best = tried.point(4);
   EXPECT_NEAR(best.kept_at_least.value_or(0.0), 1.0 - wilson_upper(3, 152, 0.9), 1e-12);
-  EXPECT_THAT(text_of(best, options_.goal),
+  EXPECT_THAT(text_of(best, options_.goals),
               HasSubstr("98.03 % of 152 boxes kept and 0.00 % added"));
   EXPECT_FALSE(tried.surest().has_value());
 }
 
 TEST_F(LuckyModel, IsTakenWhereTheCountAloneDecides) {
-  options_.goal.confidence = 0.5;
+  options_.goals[0].confidence = 0.5;
   EXPECT_EQ(models().best_index(), 1U);
 }
 
@@ -101,13 +99,54 @@ TEST_F(LuckyModel, CostsLessThanWhatIsSure) {
 // 152 boxes are too few to show that 99 % are kept. Then only a model without any mistake reaches
 // the goal.
 TEST_F(LuckyModel, IsNoneWithoutAMistakeWhereTheImagesAreTooFew) {
-  options_.goal = {SearchGoal::Kind::kBoxes, 99.0, 1.0};
-  options_.goal.confidence = 0.9;
+  options_.goals = {{SearchGoal::Kind::kBoxes, 99.0, 1.0}};
   TriedModels tried = models();
   EXPECT_FALSE(tried.reaches_goal(tried.best()));
   add(tried, 0.9, 0.001, 0);
   EXPECT_TRUE(tried.reaches_goal(tried.at(6)));
   EXPECT_NEAR(tried.surest().value_or(0.0), 1.0 - wilson_upper(0, 152, 0.9), 1e-12);
+}
+
+// Of models that cost nearly the same, counts say less than decibels. A model that costs more is
+// not taken for its decibels.
+TEST_F(LuckyModel, IsNotTakenBeforeOneOfMoreDecibelsThatCostsTheSame) {
+  TriedModels tried = models();
+  add(tried, 0.53, 0.0049, 3, 21.0);
+  add(tried, 0.54, 0.0048, 3, 23.0);
+  add(tried, 0.58, 0.0047, 3, 40.0);
+  EXPECT_EQ(tried.best_index(), 4U);
+  EXPECT_EQ(tried.chosen_index(), 7U);
+  EXPECT_THAT(tried.frontier(2), testing::Contains(7));
+  options_.goals = {{SearchGoal::Kind::kSqnr, 15.0}};  // decibels are the goal: the cheapest
+  TriedModels by_decibels(options_);
+  add(by_decibels, 0.0, 0.05, 30, 10.0);
+  add(by_decibels, 0.5, 0.005, 3, 20.0);
+  add(by_decibels, 0.53, 0.0049, 3, 21.0);
+  EXPECT_EQ(by_decibels.chosen_index(), 1U);
+}
+
+// Goals of different kinds must all be reached. The one that is missed most decides which model is
+// nearest.
+TEST_F(LuckyModel, MustReachEveryGoal) {
+  options_.goals.push_back({SearchGoal::Kind::kSqnr, 22.0});
+  TriedModels tried(options_);
+  add(tried, 0.0, 0.05, 30, 12.0);
+  add(tried, 0.3, 0.006, 3, 21.0);  // enough boxes, a decibel too few
+  add(tried, 0.4, 0.005, 40, 30.0);
+  EXPECT_FALSE(tried.reaches_goal(tried.best()));
+  EXPECT_EQ(tried.best_index(), 1U);
+  add(tried, 0.5, 0.001, 2, 22.5);
+  EXPECT_EQ(tried.best_index(), 3U);
+  EXPECT_TRUE(tried.reaches_goal(tried.best()));
+  EXPECT_EQ(text_of(options_.goals),
+            "95 % of the boxes kept or more and 5 % added or fewer and 22 dB or more");
+}
+
+TEST(EnoughNoise, IsKnownForDecibelsOnly) {
+  EXPECT_DOUBLE_EQ(enough_noise({{SearchGoal::Kind::kSqnr, 14.0}, {SearchGoal::Kind::kSqnr, 4.0}}),
+                   0.01);
+  EXPECT_EQ(enough_noise({{SearchGoal::Kind::kSqnr, 14.0}, {SearchGoal::Kind::kAgreement, 99.0}}),
+            0.0);
 }
 
 }  // namespace

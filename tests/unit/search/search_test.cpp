@@ -12,6 +12,7 @@
 #include "analyze/suggest_trials.h"
 #include "base/file.h"
 #include "base/partial_results.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/compare/evaluate.h"
@@ -47,8 +48,9 @@ class SearchTest : public testing::Test {
       if (one.tensor == tensor) one.affine.scale *= factor;
     }
   }
-  [[nodiscard]] SearchResult find(SearchGoal goal) {
-    options_.goal = goal;
+  [[nodiscard]] SearchResult find(SearchGoal goal) { return find_all({goal}); }
+  [[nodiscard]] SearchResult find_all(std::vector<SearchGoal> goals) {
+    options_.goals = std::move(goals);
     return search(fp32_, base_, folder_.list(), options_);
   }
   [[nodiscard]] SearchResult find_sqnr(double db) { return find({SearchGoal::Kind::kSqnr, db}); }
@@ -223,6 +225,92 @@ TEST(AgreementOf, CountsBoxesLostAndBoxesAdded) {
   both.mask->equal = 99;
   both.boxes.emplace().matches = {{.score = 0.3, .iou = 0.5, .fp32 = 10, .int8 = 5, .kept = 5}};
   EXPECT_DOUBLE_EQ(agreement_of(both).value(), 0.5);
+}
+
+TEST_F(SearchTest, ReachesGoalsOfTwoKindsTogether) {
+  plant("b_relu_out", 40.0F);
+  options_.answers.mask = MaskRule{};
+  const SearchGoal pixels{SearchGoal::Kind::kAgreement, 97.0};
+  const SearchResult one = find(pixels);
+  const double more = one.best.sqnr_db + 3.0;
+  const SearchResult both = find_all({pixels, {SearchGoal::Kind::kSqnr, more}});
+  EXPECT_TRUE(both.reached);
+  EXPECT_GE(both.best.agreement.value_or(0.0), 0.97);
+  EXPECT_GE(both.best.sqnr_db, more);
+  EXPECT_THAT(text_of(both), HasSubstr("Goal: 97 % agreement or more and "));
+  EXPECT_EQ(both.goals.size(), 2U);
+}
+
+// The held images play no part in the choice, and the figures on them are those of evaluate().
+TEST_F(SearchTest, HoldsAThirdOfTheImagesBack) {
+  for (int i = 5; i < 30; ++i) folder_.add(to_text(i, ".ppm"), i);
+  plant("b_relu_out", 20.0F);
+  const Samples all(folder_.list());
+  const SearchResult result = find_sqnr(30.0);
+  EXPECT_TRUE(result.reached);
+  EXPECT_EQ(result.int8.images, 20);
+  ASSERT_TRUE(result.held_out && result.searched);
+  EXPECT_EQ(result.searched->best.images, 20);
+  EXPECT_DOUBLE_EQ(result.searched->best.sqnr_db, result.best.sqnr_db);
+  EXPECT_DOUBLE_EQ(result.searched->int8.sqnr_db, result.int8.sqnr_db);
+  StaticInputs changed = base_;
+  changed.options.exclude = result.best.exclude;
+  const Executor best(prepare(quantize(fp32_.graph(), changed).graph));
+  EvalOptions eval;
+  eval.preprocess = options_.preprocess;
+  const EvalResult others = evaluate(fp32_, &best, all.part(2, 3), eval);
+  EXPECT_EQ(result.held_out->best.images, 10);
+  EXPECT_DOUBLE_EQ(result.held_out->best.sqnr_db, others.outputs.at(0).sqnr_db);
+  EXPECT_EQ(result.held_out->best.sqnr_interval_db, others.outputs.at(0).sqnr_interval);
+  EXPECT_GT(result.held_out->gain_db, 1.0);
+  ASSERT_TRUE(result.held_out->gain_interval_db.has_value());
+  EXPECT_LE(result.held_out->gain_interval_db->low, result.held_out->gain_db);
+  EXPECT_GE(result.held_out->gain_interval_db->high, result.held_out->gain_db);
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, HasSubstr("On the 20 images of the search: "));
+  EXPECT_THAT(text, HasSubstr("On 10 images held back: "));
+  const std::string json = json_of(result, std::nullopt);
+  EXPECT_THAT(json, HasSubstr("\"held_out\": {"));
+  EXPECT_THAT(json, HasSubstr("\"gain_db_interval\": ["));
+}
+
+TEST_F(SearchTest, SaysThatTooFewImagesAreNotHeldBack) {
+  const SearchResult result = find_sqnr(10.0);
+  EXPECT_FALSE(result.held_out.has_value());
+  EXPECT_THAT(text_of(result), HasSubstr("No images were held back"));
+  EXPECT_THAT(json_of(result, std::nullopt), HasSubstr("\"held_out\": null"));
+}
+
+TEST_F(SearchTest, TriesTheLoudestFirstAndTimesThem) {
+  plant("b_relu_out", 40.0F);
+  const SearchResult result = find_sqnr(60.0);
+  ASSERT_FALSE(result.loudest.empty());
+  EXPECT_GT(result.loudest[0].sqnr_db, result.int8.sqnr_db + 3.0);
+  EXPECT_THAT(result.loudest[0].exclude, Contains(testing::AnyOf("b", "c")));
+  EXPECT_TRUE(result.loudest[0].slower_seconds.has_value());
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, HasSubstr("The nodes of the loudest sources in FP32"));
+  EXPECT_THAT(text, HasSubstr("slower than INT8's "));
+}
+
+// Also where the INT8 model itself reaches the goal, its time is measured.
+TEST_F(SearchTest, AlwaysSaysHowMuchSlower) {
+  const SearchResult result = find_sqnr(judged({}).sqnr_db - 0.5);
+  EXPECT_GT(result.int8_seconds, 0.0);
+  EXPECT_THAT(text_of(result), HasSubstr(" ms by 0 ms: it is the same model"));
+}
+
+// A model that is slow to make is also stopped between its layers.
+TEST_F(SearchTest, AsksForEachLayerWhetherToStop) {
+  const auto asked_with = [&](const std::vector<std::string>& exclude) {
+    int asked = 0;
+    StaticInputs inputs = base_;
+    inputs.options.exclude = exclude;
+    inputs.options.stop = [&] { return ++asked < 0; };
+    static_cast<void>(quantize(fp32_.graph(), inputs));
+    return asked;
+  };
+  EXPECT_GE(asked_with({}), asked_with({"a", "b", "c"}) + 3);
 }
 
 // A rewritten network has other ranges than the FP32 model; the reported figures must still be
