@@ -67,6 +67,7 @@ class Search {
       return asked_to_stop_ || budget_.is_over();
     };
     result_.goals = options.goals;
+    result_.held_back = split.held ? split.held->size() : 0;
     result_.threads = resolve_threads(options.threads);
   }
 

@@ -111,7 +111,7 @@ std::string part_text(const SearchedPart& part, const std::vector<SearchGoal>& g
   const SearchFigures& best = part.best;
   std::string text = to_text(to_fixed(best.sqnr_db, 2), " dB",
                              in_brackets(decibel_interval(best.sqnr_interval_db)), ", ",
-                             to_signed_fixed(part.gain_db, 2), " over INT8",
+                             to_signed_fixed(part.gain_db, 2), " dB over INT8",
                              in_brackets(decibel_interval(part.gain_interval_db)));
   if (best.boxes) {
     text += to_text(", ", kept_text(*best.boxes), " of ", best.boxes->fp32, " boxes kept",
@@ -127,6 +127,11 @@ std::string part_text(const SearchedPart& part, const std::vector<SearchGoal>& g
   if (has_kind(goals, SearchGoal::Kind::kTop1Drop)) {
     text += to_text(", top-1 ", percent_of(best.top1, best.labelled), " against ",
                     percent_of(best.fp32_top1, best.labelled));
+    if (best.top1_change_interval) {
+      text +=
+          to_text(" (change ", to_signed_fixed(100.0 * best.top1_change_interval->low, 1), " to ",
+                  to_signed_fixed(100.0 * best.top1_change_interval->high, 1), " points)");
+    }
   }
   return text;
 }
@@ -152,7 +157,7 @@ std::string parts_text(const SearchResult& result) {
     text += to_text("On ", result.held_out->best.images,
                     " images held back: ", part_text(*result.held_out, result.goals), ": ",
                     verdict_text(*result.held_out), "\n");
-  } else if (result.cost.images < kLeastForHoldOut) {
+  } else if (result.held_back == 0) {
     text += to_text("No images were held back, because there are fewer than ", kLeastForHoldOut,
                     ": other images say what the choice is worth\n");
   }
