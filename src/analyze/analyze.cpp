@@ -11,6 +11,7 @@
 
 #include "analyze/accumulated_error.h"
 #include "analyze/analysis_sums.h"
+#include "analyze/weight_channels.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "compare/metrics.h"
@@ -154,6 +155,7 @@ class Analysis {
       ErrorSource source;
       source.corrected = alone - weights;
       source.kind = SourceKind::kWeights;
+      describe_weights(graph, parts_.with_weights, weighted.node, source);
       if (other_weights) add(source, weighted.node, weights);
       source = {};
       source.kind = SourceKind::kBias;

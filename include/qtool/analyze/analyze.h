@@ -33,6 +33,13 @@ enum class SourceKind : std::uint8_t {
   kBias,        ///< the bias of one node, as far as it adds noise
 };
 
+/// The weights of one output channel of a layer.
+struct WeightChannel {
+  Range reached{};  ///< of the FP32 weights, widened to contain 0
+  /// The share of this channel in the sum of the squared rounding errors of the layer's weights.
+  double error_share = 0.0;
+};
+
 /// One change that quantization makes, and the effect of this change alone.
 struct ErrorSource {
   SourceKind kind = SourceKind::kActivation;
@@ -77,6 +84,10 @@ struct ErrorSource {
   /// except `pairs`.
   bool scaled = false;
   std::vector<ValuePair> pairs{};  ///< some elements of the first images
+  /// For weights of a convolution or a matrix: one per output channel.
+  std::vector<WeightChannel> weight_channels{};
+  std::int64_t filter = 0;  ///< number of weights of one output channel
+  bool depthwise = false;   ///< each output channel reads one channel
 };
 
 inline constexpr double kUnevenChannels = 8.0;
@@ -128,9 +139,11 @@ struct AnalyzeResult {
   /// Below 0 where errors cancel each other. Together with the shares of the sources it adds up to
   /// 1.
   [[nodiscard]] double remainder() const noexcept { return noise > 0.0 ? 1.0 - explained : 0.0; }
-  /// One sentence for each source that makes a tenth of the noise or more for a known reason, the
-  /// worst source first. The reasons are: values are clipped, a tensor uses little of its range,
-  /// one channel is far larger than the others, or the bias differs from the FP32 bias.
+  /// One sentence for each source that makes a tenth of the noise or more, with the reason, the
+  /// worst source first. The reasons are: values are clipped; a tensor uses little of its range, or
+  /// few values need most of it; one channel is far larger than the others; the layers behind a
+  /// tensor magnify its rounding; the weights are those of a depthwise convolution, or one channel
+  /// has most of their rounding error; the bias differs from the FP32 bias.
   [[nodiscard]] std::vector<std::string> faults() const;
 };
 

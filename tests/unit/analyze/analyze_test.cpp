@@ -122,7 +122,54 @@ ErrorSource half_of_the_noise(double used_share) {
 TEST(Faults, NameNoChannelsWhereThereAreNone) {
   AnalyzeResult result;
   result.sources = {half_of_the_noise(0.9)};
+  ASSERT_EQ(result.faults().size(), 1U);
+  EXPECT_THAT(result.faults()[0], testing::Not(testing::HasSubstr("channel")));
+}
+
+// Every source of a tenth of the noise has its sentence, whatever the reason.
+TEST(Faults, NameALayerThatMagnifies) {
+  AnalyzeResult result;
+  result.sources = {half_of_the_noise(0.9)};
+  result.sources[0].local_sqnr_db = 38.0;
+  result.sources[0].sqnr_db = 9.0;
+  EXPECT_THAT(result.faults(),
+              testing::ElementsAre(testing::HasSubstr("magnify its rounding, which has 38.0 dB")));
+  result.sources[0].sqnr_db = 38.0;
+  EXPECT_THAT(result.faults(),
+              testing::ElementsAre(testing::HasSubstr("8 bits are coarse for it")));
+  result.sources[0].share = 0.09;
   EXPECT_THAT(result.faults(), testing::IsEmpty());
+}
+
+TEST(Faults, NameARangeThatFewValuesNeed) {
+  AnalyzeResult result;
+  result.sources = {half_of_the_noise(0.9)};
+  result.sources[0].range = {-10.0F, 10.0F};
+  result.sources[0].seen = {-10.0F, 10.0F};
+  result.sources[0].central = {-1.0F, 2.0F};
+  EXPECT_THAT(
+      result.faults(),
+      testing::ElementsAre(testing::HasSubstr("99.9 % of its values lie in -1.00 to 2.00")));
+}
+
+TEST(Faults, NameTheChannelOfDepthwiseWeights) {
+  AnalyzeResult result;
+  result.sources = {half_of_the_noise(0.0)};
+  ErrorSource& source = result.sources[0];
+  source.kind = SourceKind::kWeights;
+  source.filter = 9;
+  source.depthwise = true;
+  source.weight_channels = {{{-1.0F, 1.0F}, 0.1}, {{-8.0F, 2.0F}, 0.8}, {{-1.0F, 1.0F}, 0.1}};
+  ASSERT_EQ(result.faults().size(), 1U);
+  EXPECT_THAT(result.faults()[0],
+              testing::StartsWith("the weights of layer 'y' make 50.0 % of the noise: it is a "
+                                  "depthwise convolution, which has only 9 weights"));
+  EXPECT_THAT(result.faults()[0],
+              testing::HasSubstr("channel 1 has 80.0 % of their rounding error, with weights up to "
+                                 "8.00, where the median of its 3 channels reaches 1.00"));
+  source.depthwise = false;
+  source.weight_channels[1].error_share = 0.1;
+  EXPECT_THAT(result.faults(), testing::ElementsAre(testing::HasSubstr("no channel stands out")));
 }
 
 TEST(Faults, NameARangeThatClipsOnOneSide) {
@@ -149,8 +196,33 @@ TEST_F(AnalyzeTest, CountsTheIntegersOfSmallTypes) {
   }
 }
 
-TEST_F(AnalyzeTest, NamesNoFaultWhereThereIsNone) {
-  EXPECT_THAT(analysis_of(quantized(table_)).faults(), testing::IsEmpty());
+TEST_F(AnalyzeTest, NamesAReasonForEachTenthOfTheNoise) {
+  const AnalyzeResult result = analysis_of(quantized(table_));
+  std::size_t tenths = 0;
+  for (const ErrorSource& source : result.sources) tenths += source.share >= 0.1 ? 1U : 0U;
+  EXPECT_GT(tenths, 0U);
+  EXPECT_EQ(result.faults().size(), tenths);
+}
+
+// The error of each channel is that of the weights that the model holds.
+TEST_F(AnalyzeTest, DescribesTheChannelsOfWeights) {
+  const AnalyzeResult result = analysis_of(quantized(table_));
+  std::size_t layers = 0;
+  for (const ErrorSource& source : result.sources) {
+    if (source.kind != SourceKind::kWeights) continue;
+    ++layers;
+    ASSERT_EQ(source.weight_channels.size(), static_cast<std::size_t>(kAnalyzedChannels));
+    EXPECT_EQ(source.filter, 9 * kAnalyzedChannels);
+    EXPECT_FALSE(source.depthwise);
+    double all = 0.0;
+    for (const WeightChannel& channel : source.weight_channels) {
+      all += channel.error_share;
+      EXPECT_LT(channel.reached.min, 0.0F);
+      EXPECT_GT(channel.reached.max, 0.0F);
+    }
+    EXPECT_NEAR(all, 1.0, 1e-12);
+  }
+  EXPECT_EQ(layers, 3U);
 }
 
 // One of 24 channels is a hundred times as large as the others. The next layer undoes that.
