@@ -168,9 +168,10 @@ Advice advice_on_results(const FirstFigures& figures) {
             to_text("FP32 names ", percent_of(compared.fp32.top1, compared.labelled),
                     " of the images right, which guessing would do too")};
   }
-  if (figures.calibrated_on < kFewSamples) {
-    return {NextStep::kAddSamples,
-            to_text("ranges were set by ", samples_text(figures.calibrated_on, compared), " only")};
+  if (figures.calibrated_on && *figures.calibrated_on < kFewSamples) {
+    return {
+        NextStep::kAddSamples,
+        to_text("ranges were set by ", samples_text(*figures.calibrated_on, compared), " only")};
   }
   if (std::optional<Advice> advice = accuracy_advice(compared)) {
     if (advice->step == NextStep::kKeepNodes && figures.functions_left > 0) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +13,10 @@ namespace qtool {
 /// The words of a command line, the program first.
 using CommandWords = std::vector<std::string>;
 
-/// The figures of a model that `auto` made.
+/// The figures of a model that `auto` made, or that `analyze` makes a page of.
 struct FirstFigures {
-  std::int64_t calibrated_on = 0;  ///< number of samples
-  std::string assumed{};           ///< the fields of the preprocessing that nothing says
+  std::optional<std::int64_t> calibrated_on{};  ///< number of samples; nullopt if it is not known
+  std::string assumed{};  ///< the fields of the preprocessing that nothing says
   /// Number of functions of one element, such as SiLU, that target `qtool` would run as tables but
   /// the target of the model does not.
   std::int64_t functions_left = 0;

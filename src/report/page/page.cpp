@@ -14,6 +14,7 @@
 #include "report/analysis.h"
 #include "report/evaluation.h"
 #include "report/page/page_template.h"
+#include "report/page/verdict.h"
 
 namespace qtool {
 namespace {
@@ -174,16 +175,36 @@ Json latency_of(const Page& page, const Json& strip) {
           {"nodes", std::move(nodes)}};
 }
 
-Json figures_of(const Page& page) {
+Coverage coverage_of_page(const Page& page) {
   std::vector<StepInfo> steps;
   if (page.latency.int8) {
     for (const StepTime& step : page.latency.int8->steps) steps.push_back(step.step);
   }
-  const Coverage coverage = coverage_of(steps);
+  return coverage_of(steps);
+}
+
+Json verdict_json(const Page& page) {
+  const std::optional<Advice> advice = advice_of(page);
+  if (!advice) return {};
+  const Verdict verdict =
+      verdict_of(*advice, page.evaluation, page.suggestions ? &*page.suggestions : nullptr,
+                 page.commands, page.next);
+  return {{"name", verdict.name},
+          {"step", name_of(advice->step)},
+          {"heading", printable(verdict.heading)},
+          {"figure", printable(verdict.figure)},
+          {"why", printable(verdict.why)},
+          {"next", printable(verdict.next)},
+          {"lines", verdict.lines}};
+}
+
+Json figures_of(const Page& page) {
+  const Coverage coverage = coverage_of_page(page);
   Json figures;
   figures["analysis"] =
       Json::parse(json_of(page.analysis, page.preprocess, page.suggestions, page.commands));
   for (Json& source : figures["analysis"]["sources"]) source.erase("channel_ranges");
+  figures["verdict"] = verdict_json(page);
   figures["noun"] = page.analysis.noun;
   figures["evaluation"] = Json::parse(json_of(page.evaluation, page.preprocess));
   // The rows of single images and classes are left out, because there may be any number of them.
@@ -231,6 +252,7 @@ void keep(std::size_t most, Json& figures) {
   figures["sources_left_out"] =
       left_out + static_cast<std::int64_t>(before - analysis["sources"].size());
   if (most > 0) return;
+  figures["verdict"] = Json();
   analysis.erase("suggestions");
   analysis["outputs"] = Json::array();
   analysis["faults"] = Json::array();
@@ -264,6 +286,17 @@ std::string block_of(const Json& figures) {
 }
 
 }  // namespace
+
+std::optional<Advice> advice_of(const Page& page) {
+  const EvalResult& compared = page.evaluation;
+  if (!compared.int8 || compared.images == 0) return std::nullopt;
+  const FirstFigures figures{.calibrated_on = page.calibrated_on,
+                             .assumed = page.preprocess ? page.preprocess->assumed : "",
+                             .functions_left = page.functions_left,
+                             .integer_share = coverage_of_page(page).integer_share(),
+                             .compared = compared};
+  return advise(figures);
+}
 
 std::string html_of(const Page& page) {
   const std::size_t place = kPageTemplate.find(kPlace);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/next_step.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/compare/profile.h"
@@ -21,9 +22,13 @@ struct Page {
   AnalyzeResult analysis;
   std::optional<SourcedPreprocess> preprocess{};
   std::optional<SuggestResult> suggestions{};
-  MakingCommands commands{};  ///< that made the INT8 model, for the lines of the suggestions
-  EvalResult evaluation;      ///< of both models on the same samples
-  ProfileResult latency;      ///< of both models
+  /// The number of samples that set the ranges of the INT8 model; nullopt if it is not known.
+  std::optional<std::int64_t> calibrated_on{};
+  std::int64_t functions_left = 0;   ///< see FirstFigures
+  std::vector<CommandWords> next{};  ///< commands for the step that advise() names
+  MakingCommands commands{};         ///< that made the INT8 model, for the lines of the suggestions
+  EvalResult evaluation;             ///< of both models on the same samples
+  ProfileResult latency;             ///< of both models
   /// Bytes of all constants, see ModelSummary::parameter_bytes.
   std::int64_t fp32_bytes = 0;
   std::int64_t int8_bytes = 0;
@@ -34,6 +39,10 @@ struct Page {
 };
 
 inline constexpr std::size_t kMaxPageBytes = 2'000'000;
+
+/// The next step that the figures of the two models call for. nullopt without an INT8 model and
+/// samples that were compared.
+std::optional<Advice> advice_of(const Page& page);
 
 /// One HTML file of at most kMaxPageBytes that needs no other file. Its figures are a block of
 /// JSON: `analysis` and `evaluation`, both made by json_of(), and the other figures that the page

@@ -9,7 +9,27 @@
 
   const {make, name, fixed, percent, short, decibels, milliseconds, many, signed, size, interval} = draw;
 
-  // ---- Summary
+  // ---- Verdict and summary
+  function draw_verdict() {
+    const verdict = page.verdict || {name: 'undecided', figure: '', why: '', next: '', lines: [],
+      heading: `The INT8 model's outputs have ${decibels(analysis.sqnr_db)} of signal over noise.`};
+    at('verdict').className = verdict.name;
+    const sentence = (text) => text === '' || text.endsWith('.') ? text : `${text}.`;
+    const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+    at('verdict-heading').textContent = verdict.heading;
+    for (const part of ['figure', 'why', 'next']) {
+      at(`verdict-${part}`).textContent = sentence(upper(verdict[part]));
+      at(`verdict-${part}`).hidden = verdict[part] === '';
+    }
+    at('verdict-lines').hidden = verdict.lines.length === 0;
+    for (const line of verdict.lines) at('verdict-lines').append(make('li', {class: 'copy'}, ...copied(line)));
+  }
+  // A command line and the button that copies it.
+  function copied(line) {
+    const button = make('button', {type: 'button', 'aria-label': `Copy ${line}`}, 'Copy');
+    button.addEventListener('click', () => copy(line, button));
+    return [make('span', {class: 'line name'}, line), button];
+  }
   function draw_summary() {
     const {evaluation, bytes, macs, latency} = page;
     const card = (title, value, ...more) => at('figures').append(
@@ -17,9 +37,6 @@
         ...more.filter((text) => text !== '').map((text) => make('dd', {}, text))));
     const images = many(analysis.images, page.noun);
     const agreement = evaluation.agreement;
-    at('verdict').textContent = agreement === null || agreement === undefined
-      ? `On ${images} the INT8 model's outputs have ${decibels(analysis.pooled_sqnr_db)} of signal over noise.`
-      : `INT8 gives the class of FP32 for ${Math.round(agreement * evaluation.images)} of ${images}.`;
     const confidence = analysis.pooled_sqnr_db_interval;
     card('Signal over noise (pooled SQNR)', decibels(analysis.pooled_sqnr_db),
       confidence ? `95 % confidence: ${fixed(confidence[0], 2)} to ${fixed(confidence[1], 2)} dB` : '',
@@ -193,14 +210,12 @@
       (list.length === 0 ? '.' : ', and as much more than every smaller one.');
     if (tried.by_source.length > 0) at('gains').append(draw.gains(tried.by_source));
     for (const change of list) {
-      const button = make('button', {type: 'button', 'aria-label': `Copy ${change.line}`}, 'Copy');
-      button.addEventListener('click', () => copy(change.line, button));
       // The same words as in the text of the command, from the same measurement.
       at('suggestions').append(make('li', {},
         make('div', {}, make('strong', {}, change.gain_text)),
         make('div', {}, change.cost_text),
         make('div', {class: 'copy'}, change.complete ? '' : `options of qtool ${change.command}: `,
-          make('span', {class: 'line name'}, change.line), button)));
+          ...copied(change.line))));
     }
   }
 
@@ -359,6 +374,7 @@
     }
   }
 
+  draw_verdict();
   draw_summary();
   draw_strip();
   draw_outputs();
@@ -367,5 +383,9 @@
   draw_table();
   draw_provenance();
   at('search').addEventListener('input', search);
+  // On paper nothing can be opened.
+  addEventListener('beforeprint', () => {
+    for (const details of document.querySelectorAll('details')) details.open = true;
+  });
   search();
 })();

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "qtool/image/image.h"
 #include "report/analysis.h"
+#include "report/page/verdict.h"
 #include "support/image_folder.h"
 
 namespace qtool {
@@ -132,6 +133,70 @@ TEST(Page, FitsWhateverTheNamesAre) {
   page.evaluation.outputs.emplace_back().name = page.analysis.sources[0].name;
   page.provenance = {{"command", page.analysis.sources[0].name}};
   EXPECT_LE(html_of(page).size(), kMaxPageBytes);
+}
+
+// A model that keeps 150 of 200 classes, with a change that was tried.
+Page page_of_a_bad_model() {
+  Page page = page_of({"a"});
+  page.evaluation.int8.emplace();
+  page.evaluation.images = 200;
+  page.evaluation.classes = 3;
+  page.evaluation.agreement = 150;
+  page.evaluation.outputs.emplace_back();
+  SuggestResult& tried = page.suggestions.emplace();
+  tried.sqnr_db = 9.0;
+  tried.suggestions.push_back({.change = {.exclude = {"c0"}}, .sqnr_db = 21.0, .gain_db = 12.0});
+  page.commands.quantize = {"qtool", "quantize", "m.onnx"};
+  return page;
+}
+
+TEST(Verdict, SaysWhatToDoAboutABadModel) {
+  const Json verdict = data_of(html_of(page_of_a_bad_model())).at("verdict");
+  EXPECT_EQ(verdict.at("name"), "do_not_use");
+  EXPECT_EQ(verdict.at("step"), "keep_nodes");
+  EXPECT_THAT(verdict.at("why").get<std::string>(),
+              testing::AllOf(testing::HasSubstr("75.00 % ("), testing::EndsWith("95 %")));
+  EXPECT_THAT(verdict.at("next").get<std::string>(),
+              testing::AllOf(testing::HasSubstr("c0 in FP32"), testing::HasSubstr("+12.00 dB")));
+  EXPECT_EQ(verdict.at("lines"), Json({"qtool quantize m.onnx --exclude c0"}));
+}
+
+TEST(Verdict, NamesTheChangeThatReachesTheLimit) {
+  Page page = page_of_a_bad_model();
+  page.evaluation.classes = 0;
+  page.evaluation.outputs[0].sqnr_db = 9.0;
+  const Json verdict = data_of(html_of(page)).at("verdict");
+  EXPECT_EQ(verdict.at("name"), "use_changed");
+  EXPECT_EQ(verdict.at("heading"), "Use it with a change: c0 in FP32");
+}
+
+TEST(Verdict, SaysThatFewImagesDoNotDecide) {
+  Page page = page_of_a_bad_model();
+  page.evaluation.images = 20;
+  page.evaluation.agreement = 19;
+  page.next = {{"qtool", "eval", "m.onnx"}};
+  const Json verdict = data_of(html_of(page)).at("verdict");
+  EXPECT_EQ(verdict.at("name"), "undecided");
+  EXPECT_THAT(verdict.at("next").get<std::string>(), testing::StartsWith("Compare on "));
+  EXPECT_EQ(verdict.at("lines"), Json({"qtool eval m.onnx"}));
+}
+
+TEST(Verdict, GivesTheFigureOfAGoodModel) {
+  Page page = page_of_a_bad_model();
+  page.evaluation.agreement = 200;
+  StepTime& step = page.latency.int8.emplace().steps.emplace_back();
+  step.step.macs = 1;
+  step.step.integer = true;
+  const Json verdict = data_of(html_of(page)).at("verdict");
+  EXPECT_EQ(verdict.at("name"), "use");
+  EXPECT_THAT(verdict.at("figure").get<std::string>(),
+              testing::HasSubstr("200 of 200 images: 100.0 % (95 % confidence: 9"));
+  page.calibrated_on = 4;
+  EXPECT_EQ(data_of(html_of(page)).at("verdict").at("step"), "add_samples");
+}
+
+TEST(Verdict, IsAbsentWithoutAComparison) {
+  EXPECT_TRUE(data_of(html_of(page_of({"a"}))).at("verdict").is_null());
 }
 
 /// The data of a figure of the page.

@@ -1,0 +1,188 @@
+#include "report/page/verdict.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "base/percent.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "compare/intervals.h"
+#include "report/shell.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::size_t kNamedNodes = 4;
+
+std::string bracketed(const std::string& interval) {
+  return interval.empty() ? interval : to_text(" (95 % confidence: ", interval, ")");
+}
+
+std::string share_text(const std::optional<Interval>& interval) {
+  return interval ? bracketed(percent_interval(interval)) : std::string();
+}
+
+// The figure that advise() judges, for people.
+std::string judged_figure(const EvalResult& compared) {
+  if (const std::optional<BoxMatch> match = compared.answers.judged_boxes()) {
+    return to_text("INT8 keeps ", percent_of(match->kept, match->fp32, 1), " of FP32's boxes",
+                   share_text(match->kept_interval), " and adds ",
+                   percent_of(match->added(), match->fp32, 1), ", on ", compared.images, " ",
+                   compared.noun, "s");
+  }
+  if (compared.answers.mask) {
+    const MaskAgreement& mask = *compared.answers.mask;
+    return to_text(percent_of(mask.equal, mask.pixels, 1),
+                   " of the pixels keep FP32's class, mean IoU ",
+                   percent(mask.mean_iou().value_or(1.0), 1), ", on ", compared.images, " ",
+                   compared.noun, "s");
+  }
+  if (compared.classes > 0 && (compared.labelled > 0 || compared.outputs.size() == 1)) {
+    std::string text =
+        to_text("INT8 answers with FP32's class for ", compared.agreement, " of ", compared.images,
+                " ", compared.noun, "s: ", percent_of(compared.agreement, compared.images, 1),
+                share_text(compared.agreement_interval()));
+    if (compared.labelled > 0 && compared.int8) {
+      text += to_text("; top-1 is ", percent_of(compared.int8->top1, compared.labelled, 1),
+                      ", in FP32 ", percent_of(compared.fp32.top1, compared.labelled, 1));
+    }
+    return text;
+  }
+  const OutputError* worst = compared.worst_output();
+  if (worst == nullptr) return {};
+  const std::string interval =
+      worst->sqnr_interval ? decibel_interval(worst->sqnr_interval) : std::string();
+  return to_text("output '", printable(worst->name), "' has ", to_fixed(worst->sqnr_db, 2),
+                 " dB against FP32", bracketed(interval), ", on ", compared.images, " ",
+                 compared.noun, "s");
+}
+
+std::string nodes_text(const std::vector<std::string>& nodes) {
+  std::string text;
+  const std::size_t shown = std::min(nodes.size(), kNamedNodes);
+  for (std::size_t i = 0; i < shown; ++i) {
+    text += to_text(i == 0 ? "" : ", ", printable(nodes[i]));
+  }
+  if (shown < nodes.size()) text += to_text(" and ", nodes.size() - shown, " more");
+  return text;
+}
+
+// The parts of a change, in words.
+std::string change_text(const Change& change) {
+  std::string text;
+  const auto add = [&text](const std::string& part) {
+    text += to_text(text.empty() ? "" : ", ", part);
+  };
+  if (!change.exclude.empty()) add(to_text(nodes_text(change.exclude), " in FP32"));
+  if (!change.wide.empty()) add(to_text(nodes_text(change.wide), " in 16 bits"));
+  if (!change.ranges.empty()) add(to_text(change.ranges.size(), " other ranges"));
+  if (!change.method.empty()) add(to_text("method ", change.method));
+  if (!change.weight_method.empty()) add(to_text("weights by ", change.weight_method));
+  if (change.rewrites) {
+    add(change.rewrites->empty() ? "channels as they are" : "channels equalized");
+  }
+  if (!change.corrected_on.empty()) add("biases corrected on images");
+  return text;
+}
+
+// What the figure misses: `the limit is 95 %`. Empty if nothing is missed.
+std::string limit_text(const CommandWords& goal) {
+  if (goal.size() != 2) return {};
+  if (goal[0] == "--min-sqnr") return to_text("the limit is ", goal[1], " dB");
+  if (goal[0] == "--max-top1-drop") return to_text("top-1 may fall by ", goal[1], " point");
+  return to_text("the limit is ", goal[1], " %");
+}
+
+// The change with the largest gain, for a model that loses too much.
+void add_best_change(const SuggestResult& tried, const MakingCommands& making, const Advice& advice,
+                     const EvalResult& compared, Verdict& verdict) {
+  const Suggestion& best = tried.suggestions.front();
+  const std::string change = change_text(best.change);
+  if (advice.goal.size() == 2 && advice.goal[0] == "--min-sqnr" &&
+      best.sqnr_db >= parse_double(advice.goal[1], "--min-sqnr")) {
+    verdict.name = "use_changed";
+    verdict.heading = to_text("Use it with a change: ", change);
+    verdict.next = "Make this model, and compare it";
+  } else {
+    verdict.next = to_text("Try the best of the changes that were made: ", change, ". It brings ",
+                           to_signed_fixed(best.gain_db, 2), " dB; compare it");
+  }
+  verdict.next += to_text(" on other ", compared.noun, "s (here ", to_fixed(tried.sqnr_db, 2),
+                          " dB become ", to_fixed(best.sqnr_db, 2), " dB).");
+  const ChangeOptions options = options_of(best.change);
+  const ChangeLine line = line_of(options, making);
+  if (line.complete) {
+    verdict.lines.push_back(line.text);
+  } else {
+    verdict.next += to_text(" Its options of qtool ", options.command, ": ", line.text);
+  }
+}
+
+struct Heading {
+  std::string_view name;
+  std::string_view heading;
+  std::string_view next;
+};
+
+Heading heading_of(NextStep step) {
+  switch (step) {
+    case NextStep::kFindObjects:
+      return {"undecided", "No verdict: FP32 finds nothing to compare",
+              "Correct --boxes or how images are prepared."};
+    case NextStep::kNamePreprocessing:
+      return {"undecided", "No verdict: how images are prepared is only assumed",
+              "Say it with --preprocess, and begin again."};
+    case NextStep::kCheckSamples:
+      return {"undecided", "No verdict: FP32 is no better than guessing",
+              "Correct the labels or how images are prepared."};
+    case NextStep::kAddSamples:
+      return {"undecided", "No verdict: too few samples set the ranges",
+              "Calibrate on 100 or more like those that the network will meet."};
+    case NextStep::kOtherTarget:
+      return {"do_not_use", "Do not use it as it is",
+              "Quantize for target qtool, which runs these functions as tables."};
+    case NextStep::kKeepNodes:
+      return {"do_not_use", "Do not use it as it is",
+              "Search the nodes that must stay in FP32 with qtool search."};
+    case NextStep::kCompareMore:
+      return {"undecided", "Not decided: too few to tell whether it is good enough", ""};
+    case NextStep::kInspect:
+      return {"use", "Use it, but it gains little", "See with qtool inspect what stays in FP32."};
+    case NextStep::kUse:
+      return {"use", "Use this model", ""};
+  }
+  return {};
+}
+
+}  // namespace
+
+Verdict verdict_of(const Advice& advice, const EvalResult& compared, const SuggestResult* tried,
+                   const MakingCommands& making, const std::vector<CommandWords>& commands) {
+  const Heading heading = heading_of(advice.step);
+  Verdict verdict{std::string(heading.name), std::string(heading.heading), judged_figure(compared),
+                  advice.why, std::string(heading.next)};
+  const bool loses = advice.step == NextStep::kKeepNodes || advice.step == NextStep::kOtherTarget;
+  if (loses || advice.step == NextStep::kCompareMore) {
+    const std::string limit = limit_text(advice.goal);
+    verdict.why = limit.empty() ? advice.why : to_text(advice.why, "; ", limit);
+    // advise() begins with the figure, so it need not be said twice.
+    verdict.figure.clear();
+  }
+  if (advice.step == NextStep::kCompareMore) {
+    verdict.next =
+        to_text("Compare on ", advice.samples > 0 ? to_text("about ", advice.samples) : "very many",
+                " ", compared.noun, "s of the same kind.");
+  }
+  if (loses && tried != nullptr && !tried->suggestions.empty()) {
+    add_best_change(*tried, making, advice, compared, verdict);
+  }
+  for (const CommandWords& words : commands) {
+    CommandWords shown = words;
+    for (std::string& word : shown) word = printable(word);
+    verdict.lines.push_back(shell_line(shown));
+  }
+  return verdict;
+}
+
+}  // namespace qtool
