@@ -82,19 +82,104 @@ const draw = (() => {
         'the whole INT8 model upwards. On the line they agree.'));
   }
 
-  function channel_ranges({range, ends}) {
-    const count = ends.length / 2;
-    const wide = 1000 / count;
+  // Bars from the least to the largest value of each channel, or of `per_bar` channels each.
+  function bars_of(ends, wide) {
     let d = '';
-    for (let c = 0; c < count; ++c) {
+    for (let c = 0; 2 * c < ends.length; ++c) {
       const top = 1000 - ends[2 * c + 1];
       const height = Math.max(4, ends[2 * c + 1] - ends[2 * c]);
       d += `M${(c * wide).toFixed(2)} ${top}h${(0.8 * wide).toFixed(2)}v${height}h-${(0.8 * wide).toFixed(2)}z`;
     }
+    return d;
+  }
+  function channel_ranges({range, ends}) {
+    const count = ends.length / 2;
     return make('figure', {}, make('h4', {}, 'Range of each channel'),
-      chart('Range of each channel', 1000, make('path', {class: 'bar', d})),
+      chart('Range of each channel', 1000, make('path', {class: 'bar', d: bars_of(ends, 1000 / count)})),
       make('figcaption', {}, `${many(count, 'channel')}, from ${short(range[0])} at the bottom to ` +
         `${short(range[1])} at the top. They differ by more than 8 times and share one scale.`));
+  }
+
+  // The weights of a layer: above the range of each output channel, below its share of the error.
+  function weight_channels({channels, filter, depthwise, per_bar, range, ends, errors, worst, worst_share}) {
+    const wide = 1000 / errors.length;
+    const most = Math.max(...errors, 1);
+    const d = errors.map((error, c) => error === 0 ? '' :
+      `M${(c * wide).toFixed(2)} 1000v-${(1000 * error / most).toFixed(0)}h${(0.8 * wide).toFixed(2)}V1000z`).join('');
+    const each = per_bar > 1 ? `, ${per_bar} of them to a bar` : '';
+    return [make('figure', {}, make('h4', {}, 'Weights of each channel'),
+      chart('Range of the weights of each channel', 1000, make('path', {class: 'bar', d: bars_of(ends, wide)})),
+      make('figcaption', {}, `${many(channels, 'output channel')} of ${many(filter, 'weight')}${each}, from ` +
+        `${short(range[0])} at the bottom to ${short(range[1])} at the top.` +
+        (depthwise ? ' Depthwise: each of them reads one channel only.' : ''))),
+      make('figure', {}, make('h4', {}, 'Rounding error of each channel'),
+        chart('Share of each channel in the rounding error', 1000, make('path', {class: 'bar outside', d})),
+        make('figcaption', {}, `Share in the rounding error of all weights of the layer. Channel ${worst} has most: ` +
+          `${percent(worst_share)}.`))];
+  }
+
+  // The SQNR of tensors in the order of the network. points: {name, total, own} in decibels.
+  const kMostDecibels = 60;  // more is as good as no error
+  function curve(all) {
+    const points = all.map((one) => ({...one, total: Math.min(one.total, kMostDecibels),
+      own: one.own === null ? null : Math.min(one.own, kMostDecibels)}));
+    const shown = points.flatMap(({total, own}) => [total, own]).filter((db) => db !== null);
+    const low = Math.min(0, ...shown);
+    const high = Math.max(10, ...shown);
+    const x = (i) => (1000 * (i + 0.5) / points.length).toFixed(1);
+    const y = (db) => (300 * (high - db) / (high - low)).toFixed(1);
+    const line = points.map(({total}, i) => `${i === 0 ? 'M' : 'L'}${x(i)} ${y(total)}`).join('');
+    const dots = points.map(({own}, i) => own === null ? '' : `M${x(i)} ${y(own)}h.01`).join('');
+    let grid = '';
+    for (let db = Math.ceil(low / 10) * 10; db <= high; db += 10) grid += `M0 ${y(db)}H1000`;
+    let fall = null;
+    for (let i = 1; i < points.length; ++i) {
+      if (points[i - 1].total === kMostDecibels) continue;
+      const drop = points[i - 1].total - points[i].total;
+      if (fall === null || drop > fall.drop) fall = {drop, from: points[i - 1], to: points[i]};
+    }
+    return make('figure', {class: 'curve'},
+      make('div', {class: 'plot'}, make('div', {class: 'side'}, make('span', {}, `${high.toFixed(0)} dB${high === kMostDecibels ? ' or more' : ''}`),
+        make('span', {}, `${low.toFixed(0)} dB`)),
+      chart('SQNR of each tensor from the input to the output', 300, make('path', {class: 'diagonal', d: grid}),
+        make('path', {class: 'points', d: dots}), make('path', {class: 'line-total', d: line}))),
+      make('figcaption', {}, 'From the input (left) to the output. Line: the tensor in the whole INT8 model, with ' +
+        'everything before it; dots: the tensor rounded alone; a grid line every 10 dB. ' , fall !== null && fall.drop > 1
+        ? make('span', {}, 'It falls most from ', name(fall.from.name), ` (${fall.from.total.toFixed(1)} dB) to `,
+          name(fall.to.name), ` (${fall.to.total.toFixed(1)} dB).`) : ''));
+  }
+
+  // One row per layer: the shares of its parts as numbers and as a bar.
+  function parts(layers, noise) {
+    const kinds = [['weights', 'weights_noise'], ['bias', 'bias_noise'], ['activations', 'activations_noise']];
+    const most = Math.max(...layers.map((layer) => layer.layer_noise), 1e-30);
+    const rows = layers.map((layer) => {
+      const bar = make('div', {class: 'stack', 'aria-hidden': 'true'});
+      for (const [what, key] of kinds) {
+        const part = make('i', {class: `part-${what}`});
+        part.style.width = `${100 * layer[key] / most}%`;
+        bar.append(part);
+      }
+      return make('tr', {}, make('th', {scope: 'row', class: 'text'}, name(layer.layer)),
+        make('td', {}, percent(layer.layer_noise / noise)),
+        ...kinds.map(([, key]) => make('td', {}, percent(layer[key] / noise))),
+        make('td', {}, layer.corrected_noise > 0 ? percent(layer.corrected_noise / noise) : ''),
+        make('td', {class: 'wide'}, bar));
+    });
+    return make('table', {class: 'plain'}, make('thead', {}, make('tr', {},
+      make('th', {scope: 'col', class: 'text'}, 'layer'), make('th', {scope: 'col'}, 'share'),
+      ...kinds.map(([what]) => make('th', {scope: 'col'}, make('i', {class: `key part-${what}`}), what)),
+      make('th', {scope: 'col', title: 'what the weights would make more with the bias of FP32'}, 'corrected'),
+      make('td', {}))), make('tbody', {}, ...rows));
+  }
+
+  // A small table: headings, and rows of text or numbers.
+  function table(title, headings, rows) {
+    return make('table', {class: 'plain'}, make('caption', {}, title),
+      make('thead', {}, make('tr', {}, ...headings.map((heading, i) =>
+        make('th', {scope: 'col', class: i === 0 ? 'text' : ''}, heading)))),
+      make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map((cell, i) =>
+        make('td', {class: i === 0 ? 'text name' : 'name'}, cell))))));
   }
 
   // The gain of each change: one row per source, one column per kind of change.
@@ -117,5 +202,5 @@ const draw = (() => {
   }
 
   return {make, name, fixed, percent, short, decibels, milliseconds, many, signed, size, interval,
-          histogram, scatter, channel_ranges, gains};
+          histogram, scatter, channel_ranges, weight_channels, curve, parts, table, gains};
 })();

@@ -10,11 +10,13 @@
 
 #include "base/check.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "qtool/quantize/coverage.h"
 #include "report/analysis.h"
 #include "report/evaluation.h"
 #include "report/page/page_template.h"
 #include "report/page/verdict.h"
+#include "report/set_check.h"
 
 namespace qtool {
 namespace {
@@ -24,6 +26,10 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kPlace = "QTOOL_PAGE_DATA";
 /// Points are drawn on a grid with this number of steps per axis.
 constexpr double kGrid = 1000.0;
+/// Rows of each list about the samples that set the ranges.
+constexpr std::size_t kSetRows = 10;
+/// A layer with more channels has several of them in a bar.
+constexpr std::size_t kMostBars = 256;
 
 /// Histograms with bins of equal width. Empty bins at both ends are left out.
 Json histograms_of(const std::vector<ErrorSource>& sources) {
@@ -102,6 +108,50 @@ Json channels_of(const std::vector<ErrorSource>& sources) {
   return all;
 }
 
+// The weights of each layer: for each output channel, or for several of them where there are many,
+// the ends of its range on a grid and its share of the rounding error, in thousandths.
+Json weights_of(const std::vector<ErrorSource>& sources) {
+  Json all = Json::array();
+  for (const ErrorSource& source : sources) {
+    const std::vector<WeightChannel>& channels = source.weight_channels;
+    if (source.kind != SourceKind::kWeights || channels.empty()) continue;
+    const std::size_t per_bar = (channels.size() + kMostBars - 1) / kMostBars;
+    Range whole;
+    std::size_t worst = 0;
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      whole = {std::min(whole.min, channels[c].reached.min),
+               std::max(whole.max, channels[c].reached.max)};
+      if (channels[c].error_share > channels[worst].error_share) worst = c;
+    }
+    Json ends = Json::array();
+    Json errors = Json::array();
+    for (std::size_t begin = 0; begin < channels.size(); begin += per_bar) {
+      Range range;
+      double error = 0.0;
+      for (std::size_t c = begin; c < std::min(begin + per_bar, channels.size()); ++c) {
+        range = {std::min(range.min, channels[c].reached.min),
+                 std::max(range.max, channels[c].reached.max)};
+        error += channels[c].error_share;
+      }
+      for (const float end : {range.min, range.max}) {
+        ends.push_back(place(end, static_cast<double>(whole.min), static_cast<double>(whole.max)));
+      }
+      errors.push_back(static_cast<std::int64_t>(std::clamp(error, 0.0, 1.0) * kGrid));
+    }
+    all.push_back({{"layer", source.name},
+                   {"channels", channels.size()},
+                   {"filter", source.filter},
+                   {"depthwise", source.depthwise},
+                   {"per_bar", per_bar},
+                   {"range", {whole.min, whole.max}},
+                   {"ends", std::move(ends)},
+                   {"errors", std::move(errors)},
+                   {"worst", worst},
+                   {"worst_share", channels[worst].error_share}});
+  }
+  return all;
+}
+
 std::string base64(std::string_view bytes) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -128,7 +178,8 @@ Json worst_json(const std::vector<WorstImage>& images) {
              {"label", printable(image.label)},
              {"fp32", printable(image.answers[0])},
              {"int8", printable(image.answers[1])},
-             {"drawn", image.drawn}};
+             {"drawn", image.drawn},
+             {"differing", image.differing}};
     if (!image.jpeg.empty()) row["jpeg"] = base64(image.jpeg);
     list.push_back(std::move(row));
   }
@@ -198,6 +249,21 @@ Json verdict_json(const Page& page) {
           {"lines", verdict.lines}};
 }
 
+// The samples that set the ranges: the figures of `qtool images`, and the first rows of its lists.
+Json set_json(const std::optional<CheckedSet>& set) {
+  if (!set) return {};
+  Json json = Json::parse(json_of(set->check, set->samples));
+  json["noun"] = set->samples.noun();
+  json["tensors_checked"] = json["tensors"].size();
+  for (const char* list : {"tensors", "widen_alone", "near_duplicates"}) {
+    Json::array_t& rows = json[list].get_ref<Json::array_t&>();
+    json[to_text("all_", list)] = rows.size();
+    if (rows.size() > kSetRows) rows.resize(kSetRows);
+  }
+  for (const char* list : {"left_out", "passed_over"}) json.erase(list);
+  return json;
+}
+
 Json figures_of(const Page& page) {
   const Coverage coverage = coverage_of_page(page);
   Json figures;
@@ -205,6 +271,7 @@ Json figures_of(const Page& page) {
       Json::parse(json_of(page.analysis, page.preprocess, page.suggestions, page.commands));
   for (Json& source : figures["analysis"]["sources"]) source.erase("channel_ranges");
   figures["verdict"] = verdict_json(page);
+  figures["set"] = set_json(page.set);
   figures["noun"] = page.analysis.noun;
   figures["evaluation"] = Json::parse(json_of(page.evaluation, page.preprocess));
   // The rows of single images and classes are left out, because there may be any number of them.
@@ -230,6 +297,7 @@ Json figures_of(const Page& page) {
   figures["histograms"] = histograms_of(page.analysis.sources);
   figures["scatter"] = scatter_of(page.analysis);
   figures["channels"] = channels_of(page.analysis.sources);
+  figures["weights"] = weights_of(page.analysis.sources);
   figures["worst"] = worst_json(page.worst);
   figures["sources_left_out"] = 0;
   return figures;
@@ -253,6 +321,7 @@ void keep(std::size_t most, Json& figures) {
       left_out + static_cast<std::int64_t>(before - analysis["sources"].size());
   if (most > 0) return;
   figures["verdict"] = Json();
+  figures["set"] = Json();
   analysis.erase("suggestions");
   analysis["outputs"] = Json::array();
   analysis["faults"] = Json::array();
@@ -305,7 +374,7 @@ std::string html_of(const Page& page) {
   std::string block = block_of(figures);
   const std::size_t room = kMaxPageBytes - kPageTemplate.size();
   std::size_t most = figures["analysis"]["sources"].size();
-  for (const char* drawings : {"channels", "scatter", "histograms", "worst"}) {
+  for (const char* drawings : {"channels", "weights", "scatter", "histograms", "worst"}) {
     if (block.size() <= room) break;
     figures[drawings] = Json::array();
     block = block_of(figures);

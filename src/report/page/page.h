@@ -8,14 +8,22 @@
 #include <vector>
 
 #include "analyze/next_step.h"
+#include "analyze/set_check.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/compare/profile.h"
+#include "qtool/samples/samples.h"
 #include "report/page/worst_images.h"
 #include "report/preprocessing.h"
 #include "report/suggestions.h"
 
 namespace qtool {
+
+/// The check of the samples that set the ranges of an INT8 model.
+struct CheckedSet {
+  SetCheck check;
+  Samples samples;
+};
 
 /// The contents of a page: an analysis, and other figures about the two models.
 struct Page {
@@ -35,6 +43,7 @@ struct Page {
   std::vector<std::string> nodes{};  ///< nodes of FP32 in order, named as in ErrorSource::node
   /// The origin of the figures for people: pairs of a label and a value.
   std::vector<std::pair<std::string, std::string>> provenance{};
+  std::optional<CheckedSet> set{};
   std::vector<WorstImage> worst{};  ///< with pictures, see worst_images()
 };
 

@@ -80,6 +80,7 @@
   const histograms = by_name(page.histograms, 'tensor');
   const points = by_name(page.scatter.filter((one) => 'tensor' in one), 'tensor');
   const channels = by_name(page.channels, 'tensor');
+  const weights = by_name(page.weights, 'layer');
 
   function draw_source(source) {
     const facts = [['share of the noise', percent(source.share, 2)],
@@ -111,6 +112,9 @@
     if (points.has(source.name)) charts.append(draw.scatter(source.name, points.get(source.name)));
     if (channels.has(source.name)) charts.append(draw.channel_ranges(channels.get(source.name)));
     if (source.kind === 'activation') panel.append(charts);
+    if (source.kind === 'weights' && weights.has(source.name)) {
+      panel.append(make('div', {class: 'charts'}, ...draw.weight_channels(weights.get(source.name))));
+    }
     return panel;
   }
 
@@ -325,7 +329,29 @@
       (page.sources_left_out > 0 ? ` ${page.sources_left_out} more with less noise did not fit into the page.` : '');
   }
 
-  // ---- Outputs and images
+  // ---- The error along the network, and its parts
+  const kLayers = 20;
+  function draw_curve() {
+    const points = [];
+    for (const node of page.strip) {
+      for (const source of of_node.get(node) || []) {
+        if (source.kind !== 'activation' || source.accumulated_sqnr_db === null) continue;
+        points.push({name: source.name, total: source.accumulated_sqnr_db, own: source.local_sqnr_db});
+      }
+    }
+    at('curve').hidden = points.length < 2;
+    if (points.length >= 2) at('curve-chart').append(draw.curve(points));
+  }
+  function draw_parts() {
+    const layers = analysis.layers.slice(0, kLayers);
+    at('parts').hidden = layers.length === 0 || !(analysis.noise > 0);
+    if (at('parts').hidden) return;
+    at('parts-table').append(draw.parts(layers, analysis.noise));
+    at('parts-count').textContent = analysis.layers.length > kLayers
+      ? `The ${kLayers} worst of ${analysis.layers.length} layers.` : '';
+  }
+
+  // ---- Outputs
   function draw_outputs() {
     const outputs = page.scatter.filter((one) => 'output' in one);
     at('outputs').hidden = outputs.length === 0;
@@ -336,52 +362,17 @@
         draw.scatter(one.output, one)));
     }
   }
-  function draw_images() {
-    at('images').hidden = page.worst.length === 0;
-    const flips = page.evaluation.flips;
-    at('images-about').textContent = (flips > 0 ? `${many(flips, page.noun)} of ${page.evaluation.images} ` +
-      'are answered with another class; those whose margin fell most come first, then ' : '') +
-      `${flips > 0 ? 't' : 'T'}he ${page.noun}s with the lowest SQNR.`;
-    const drawn = page.worst.some((image) => image.drawn);
-    at('images-list').classList.toggle('drawn', drawn);
-    at('images-about').textContent += drawn ? ' Left FP32, right INT8: what both models have is green, ' +
-      'what one alone has orange.' : '';
-    for (const image of page.worst) {
-      const facts = [['FP32', image.fp32], ['INT8', image.int8], ['label', image.label]];
-      const figure = make('figure', {class: image.flipped ? 'flipped' : ''});
-      if (image.jpeg) {
-        figure.append(make('img', {src: `data:image/jpeg;base64,${image.jpeg}`,
-          alt: image.drawn ? 'the answers of FP32 and of INT8' : ''}));
-      }
-      figure.append(make('figcaption', {}, make('strong', {}, decibels(image.sqnr_db)),
-        image.flipped ? make('span', {class: 'badge'}, 'other class') : '',
-        make('dl', {class: 'pairs'}, ...facts.filter(([, answer]) => answer !== '').flatMap(([who, answer]) =>
-          [make('dt', {}, who), make('dd', {class: 'name'}, answer)])),
-        make('span', {class: 'soft name'}, image.path.split('/').slice(-2).join('/'))));
-      at('images-list').append(figure);
-    }
-  }
-
-  // ---- Provenance
-  function draw_provenance() {
-    const rows_of = [...page.provenance];
-    if (analysis.preprocess) rows_of.push(['preprocessing', JSON.stringify(analysis.preprocess.used)],
-      ['preprocessing from', analysis.preprocess.source]);
-    if (page.unused_files > 0) rows_of.push(['images left out', String(page.unused_files)]);
-    for (const [what, value] of rows_of) {
-      at('provenance').append(make('dt', {}, what), make('dd', {}, name(value)));
-      if (what === 'model') at('model').textContent = value.split('/').pop();
-    }
-  }
-
   draw_verdict();
   draw_summary();
   draw_strip();
+  draw_curve();
+  draw_parts();
+  sections.images(page);
   draw_outputs();
-  draw_images();
   draw_suggestions();
+  sections.set(page.set);
   draw_table();
-  draw_provenance();
+  sections.provenance(page);
   at('search').addEventListener('input', search);
   // On paper nothing can be opened.
   addEventListener('beforeprint', () => {

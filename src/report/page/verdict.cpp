@@ -58,7 +58,7 @@ std::string judged_figure(const EvalResult& compared) {
                  compared.noun, "s");
 }
 
-std::string nodes_text(const std::vector<std::string>& nodes) {
+std::string first_nodes(const std::vector<std::string>& nodes) {
   std::string text;
   const std::size_t shown = std::min(nodes.size(), kNamedNodes);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -74,8 +74,8 @@ std::string change_text(const Change& change) {
   const auto add = [&text](const std::string& part) {
     text += to_text(text.empty() ? "" : ", ", part);
   };
-  if (!change.exclude.empty()) add(to_text(nodes_text(change.exclude), " in FP32"));
-  if (!change.wide.empty()) add(to_text(nodes_text(change.wide), " in 16 bits"));
+  if (!change.exclude.empty()) add(to_text(first_nodes(change.exclude), " in FP32"));
+  if (!change.wide.empty()) add(to_text(first_nodes(change.wide), " in 16 bits"));
   if (!change.ranges.empty()) add(to_text(change.ranges.size(), " other ranges"));
   if (!change.method.empty()) add(to_text("method ", change.method));
   if (!change.weight_method.empty()) add(to_text("weights by ", change.weight_method));

@@ -1,6 +1,7 @@
 #include "report/page/worst_images.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "base/text.h"
@@ -64,7 +65,8 @@ std::vector<WorstImage> worst_images(const EvalResult& result, std::size_t count
   return images;
 }
 
-void draw_answers_on(std::vector<WorstImage>& images, const Preprocess& preprocess,
+void draw_answers_on(std::vector<WorstImage>& images, std::size_t count,
+                     const Preprocess& preprocess,
                      const std::function<InferResult(const std::string& path)>& answer) {
   for (WorstImage& image : images) {
     try {
@@ -75,10 +77,15 @@ void draw_answers_on(std::vector<WorstImage>& images, const Preprocess& preproce
       for (std::size_t m = 0; m < image.answers.size(); ++m) {
         image.answers[m] = boxes_text(result, m);
       }
+      image.differing = std::ranges::count_if(result.box_pairs, [](const BoxPair& pair) {
+        return pair.fp32.has_value() != pair.int8.has_value();
+      });
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kCancelled) throw;
     }
   }
+  std::ranges::stable_sort(images, std::greater{}, &WorstImage::differing);
+  if (images.size() > count) images.resize(count);
 }
 
 }  // namespace qtool

@@ -14,6 +14,8 @@
 namespace qtool {
 
 inline constexpr std::size_t kWorstImages = 12;
+/// Boxes of a detector are compared on so many images, to choose kWorstImages among them.
+inline constexpr std::size_t kBoxCandidates = 48;
 
 /// A sample that the INT8 model answers badly, for people to look at.
 struct WorstImage {
@@ -24,8 +26,9 @@ struct WorstImage {
   /// The answers of FP32 and INT8: the class and its margin over the second class, or the number of
   /// boxes. Empty if there is neither.
   std::array<std::string, 2> answers{};
-  std::string jpeg;    ///< picture, each side at most kThumbnailSide; may be empty
-  bool drawn = false;  ///< draw_answers_on() made the picture
+  std::string jpeg;            ///< picture, each side at most kThumbnailSide; may be empty
+  bool drawn = false;          ///< draw_answers_on() made the picture
+  std::int64_t differing = 0;  ///< boxes that one model alone has; set by draw_answers_on()
 };
 
 inline constexpr std::int64_t kThumbnailSide = 160;
@@ -39,8 +42,10 @@ std::vector<WorstImage> worst_images(const EvalResult& result, std::size_t count
 
 /// Replaces each picture by two panels of kDrawnSide pixels, which show the boxes, or the classes
 /// of the pixels, of both models. `answer` runs both models on the file of an image. An image that
-/// can no longer be read keeps its picture.
-void draw_answers_on(std::vector<WorstImage>& images, const Preprocess& preprocess,
+/// can no longer be read keeps its picture. Keeps `count` images: those with the most boxes that
+/// one model alone has, and among equals the first.
+void draw_answers_on(std::vector<WorstImage>& images, std::size_t count,
+                     const Preprocess& preprocess,
                      const std::function<InferResult(const std::string& path)>& answer);
 
 }  // namespace qtool

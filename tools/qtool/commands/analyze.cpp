@@ -11,10 +11,10 @@
 
 #include "base/text.h"
 #include "cli/checks.h"
-#include "cli/command_line.h"
 #include "cli/program.h"
 #include "console.h"
 #include "files.h"
+#include "make_page.h"
 #include "making_commands.h"
 #include "model.h"
 #include "options/images.h"
@@ -26,20 +26,18 @@
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/overrides.h"
-#include "qtool/compare/evaluate.h"
-#include "qtool/compare/infer.h"
-#include "qtool/compare/profile.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/pipeline/calibrate.h"
+#include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/samples/samples.h"
 #include "report/analysis.h"
 #include "report/evaluation.h"
-#include "report/model_summary.h"
 #include "report/page/page.h"
-#include "report/shell.h"
 #include "report/suggestions.h"
 #include "run_evaluation.h"
+#include "shown_command.h"
 #include "signals.h"
 #include "split_samples.h"
 #include "step_display.h"
@@ -58,6 +56,7 @@ struct AnalyzeCommand {
   std::int64_t top = 20;
   std::int64_t suggest = 8;
   std::string report;
+  std::string calibrated_on;  // images
   OverrideOptions overrides;
   SampleOptions images;
   PreprocessOptions preprocess;
@@ -182,60 +181,57 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   }
 }
 
-// The answers of both models to one image.
-InferResult answer_to(const std::string& path, const Subject& subject, const EvalOptions& eval) {
-  std::vector<BadImage> bad;
-  std::vector<Tensor> sample;
-  sample.push_back(*load_preprocessed({path, -1}, eval.preprocess, BadImages::kFail, bad));
-  InferOptions options;
-  options.threads = eval.threads;
-  options.repeat = 1;
-  options.answers = eval.answers;
-  options.layout = eval.preprocess.layout;
-  options.progress = [](std::int64_t, std::int64_t) {
-    return interrupted() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
-  };
-  return infer(*subject.models.fp32.executor, subject.models.int8_executor(), sample, options);
+// The commands for the step that advise() names, as far as this command knows the files.
+std::vector<CommandWords> next_commands(const AnalyzeCommand& options, const Command& command,
+                                        const Advice& advice) {
+  const bool all = advice.step == NextStep::kCompareMore;
+  if (all ? options.int8.empty() : advice.goal.empty() || options.table.empty()) return {};
+  ShownCommand line(all ? "eval" : "search", options.model);
+  all ? line.value("--int8", options.int8) : line.value("--table", options.table);
+  line.take(command, {"--images", "--inputs"});
+  if (!all) {
+    line.take(command, {"--part", "--limit", "--target", "--exclude", "--overrides"});
+    line.value(advice.goal.at(0), advice.goal.at(1));
+  }
+  line.take(command, {"--boxes", "--box-score", "--nms-iou", "--mask", "--strict", "--threads"});
+  if (all) line.take_group(command, "Preprocessing");
+  if (!all) {
+    line.value("--output", default_output(options.model, options.target, ".overrides.json"));
+  }
+  return {line.words()};
 }
 
-// The contents of the page besides the analysis: accuracy and time of both models, and the origin
-// of the figures.
-Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Samples& samples,
-                 const std::optional<SourcedPreprocess>& preprocess, const EvalOptions& eval,
-                 const EvalResult& compared) {
-  const Model& fp32 = subject.models.fp32;
-  const Model& int8 = *subject.models.int8;
-  Page page;
-  page.preprocess = preprocess;
-  page.evaluation = compared;
-  page.worst = worst_images(page.evaluation, kWorstImages);
-  if ((eval.answers.boxes || eval.answers.mask) && samples.are_images()) {
-    draw_answers_on(page.worst, eval.preprocess,
-                    [&](const std::string& path) { return answer_to(path, subject, eval); });
+// What the page says besides the figures of both models.
+void complete_page(const AnalyzeCommand& options, const Command& command, const Subject& subject,
+                   const PageSubject& page_subject, Page& page) {
+  const Models& models = subject.models;
+  if (subject.base && subject.base->table.image_count > 0) {
+    page.calibrated_on = subject.base->table.image_count;
+  } else if (!models.calibrated_on.empty()) {
+    page.calibrated_on = std::ssize(models.calibrated_on);
   }
-  ProgressDisplay progress("time", "runs", options.run.progress_style());
-  ProfileOptions timed;
-  timed.threads = options.run.threads;
-  timed.repeat = 15;
-  timed.progress = progress.callback();
-  const std::vector<Tensor> first = first_sample(samples, eval.preprocess, options.images.policy());
-  page.latency = profile(*fp32.executor, int8.executor.get(), first, timed);
-  page.fp32_bytes = summarize(fp32.loaded).parameter_bytes;
-  page.int8_bytes = summarize(int8.loaded).parameter_bytes;
-  for (NodeNames& names : names_of(fp32.executor->graph())) {
-    page.nodes.push_back(std::move(names.node));
+  if (!options.table.empty() && options.target == kDefaultTarget) {
+    page.functions_left =
+        count_functions(models.fp32.executor->whole_graph(), find_target("qtool"));
   }
-  page.provenance = {
-      {"model", options.model},
-      {"model's fingerprint", to_hex(fingerprint(fp32.loaded))},
-      {options.table.empty() ? "INT8 model" : "INT8 model of the table", int8.path},
-      {"INT8 model's fingerprint", to_hex(fingerprint(int8.loaded))},
-      {options.images.noun(),
-       options.images.inputs.empty() ? options.images.images : options.images.inputs},
-      {to_text("list of ", options.images.noun(), ", hash"), to_hex(hash_of(samples))},
-      {"command", shell_line(command_line())},
-      {"program", "qtool " QTOOL_VERSION}};
-  return page;
+  if (const std::optional<Advice> advice = advice_of(page)) {
+    page.next = next_commands(options, command, *advice);
+  }
+  if (options.calibrated_on.empty()) return;
+  SampleOptions images;
+  images.images = options.calibrated_on;
+  images.strict = options.images.strict;
+  CalibrateOptions calibrate_options;
+  calibrate_options.target = options.target;
+  if (!options.table.empty() && subject.base) {
+    const CalibrationTable& table = subject.base->table;
+    calibrate_options.types = table.types;
+    calibrate_options.rewrites = table.rewrites.names;
+    calibrate_options.method = table.method;
+    calibrate_options.method_options = table.method_options;
+  }
+  add_set_check(models.fp32, images.list(models.fp32.executor->graph()),
+                std::move(calibrate_options), page_subject, page);
 }
 
 void run_analyze(AnalyzeCommand& options, const Command& command) {
@@ -261,13 +257,15 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   if (preprocess) analyze_options.preprocess = eval.preprocess = preprocess->preprocess;
   analyze_options.bad_images = options.images.policy();
   analyze_options.threads = options.run.threads;
+  PageSubject page_subject{models, samples, options.images, preprocess, eval, options.run};
+  if (!options.table.empty()) page_subject.int8_label = "INT8 model of the table";
   std::optional<EvalResult> compared;
   if (asks || !options.report.empty()) {
     compared = evaluate_with_progress(command, models, options.images, samples, eval, options.run);
   }
   std::optional<Page> page;
   if (!options.report.empty()) {
-    page = page_beside(options, subject, samples, preprocess, eval, *compared);
+    page = page_beside(page_subject, *compared);
   }
   AnalyzeResult result = [&] {
     ProgressDisplay progress("analyze", options.images.noun(), options.run.progress_style());
@@ -287,15 +285,9 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
     page->analysis = result;
     page->suggestions = suggestions;
     page->evaluation.overlap = result.overlap;
-    if (result.overlap) {
-      page->provenance.push_back(
-          {to_text(result.overlap->noun, "s that also set the ranges"),
-           to_text(result.overlap->common, " of ", result.overlap->samples)});
-    }
     page->commands = commands;
-    const std::string html = html_of(*page);
-    const OutputFile file{options.report, html};
-    write_outputs({&file, 1});
+    complete_page(options, command, subject, page_subject, *page);
+    write_page(options.report, *page);
   }
   if (options.run.json) {
     print_result(json_of(result, preprocess, suggestions, commands, asks ? &*compared : nullptr));
@@ -342,13 +334,16 @@ void add_analyze(Program& program, Session& session) {
       .placeholder("N")
       .check(whole_number(0, 1000))
       .show_default();
+  add_report(command, options->report,
+             "The file needs nothing else and no network; it also says accuracy and time of "
+             "both models.");
   command
-      .option("--report", options->report,
-              "Write the result as one HTML page too\n"
-              "The file needs nothing else and no network; it also says accuracy and time of "
-              "both models.")
-      .placeholder("FILE");
+      .option("--calibrated-on", options->calibrated_on,
+              "Folder or list of the images that set the ranges\n"
+              "The page then says whether they are enough, and which of them stand out.")
+      .placeholder("DIR");
   options->outputs.add_to(command, PsnrUse::kNo);
+  command.goes_with("--calibrated-on", {{"--report", {}}});
   options->images.add_to(command, SamplesUse::kMeasure);
   options->preprocess.add_to(command);
   refuse_preprocess_of_tensors(command);

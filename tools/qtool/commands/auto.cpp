@@ -10,6 +10,7 @@
 #include "cli/program.h"
 #include "console.h"
 #include "files.h"
+#include "make_page.h"
 #include "model.h"
 #include "options/accuracy.h"
 #include "options/images.h"
@@ -45,6 +46,7 @@ struct AutoCommand {
   std::string compare;
   std::string target{kDefaultTarget};
   std::string effort{kFirstEffort};
+  std::string report;
   double min_sqnr_db = kDefaultVerifyDb;
   SampleOptions images;
   PreprocessOptions preprocess;
@@ -223,11 +225,13 @@ Model open_float_model(const std::string& path) {
 }
 
 // Makes the model from its table, and writes both. Returns the written model, ready to run.
+// `inputs` gets what the steps learned.
 Model write_both(const AutoCommand& options, const Model& fp32, const Recipe& recipe,
-                 const StaticInputs& inputs, const Samples& samples, const MakeOptions& make,
+                 StaticInputs& inputs, const Samples& samples, const MakeOptions& make,
                  const Files& files, QuantizationSummary& summary) {
   const std::string table = write_table(inputs.table);
   MadeModel made = make_model(*fp32.executor, recipe, inputs, &samples, make);
+  inputs = std::move(made.inputs);
   summary.report = std::move(made.int8.report);
   warn_of(summary.report, files.table);
   Model int8;
@@ -267,6 +271,7 @@ void run_auto(AutoCommand& options, const Command& command) {
   }
   make_folder(options.folder);
   for (const std::string& file : {files.table, files.model}) declare_output(file);
+  if (!options.report.empty()) declare_output(options.report);
 
   made.preprocess =
       options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
@@ -300,6 +305,14 @@ void run_auto(AutoCommand& options, const Command& command) {
   const Advice advice = advise(figures_of(made));
   const std::vector<CommandWords> next =
       commands_of(advice, options, command, files, made, recipe, halves);
+  if (!options.report.empty()) {
+    Files improved = files;
+    improved.model =
+        std::filesystem::path(files.model).replace_extension(".improved.onnx").string();
+    const PageSubject subject{models, others, halves.compares, made.preprocess, eval, options.run};
+    const MakingCommands making{quantize_line(options, command, recipe, halves, improved).words()};
+    write_page_of(made, subject, inputs, samples, next, making, options.report);
+  }
   options.run.json ? print_result(json_of(made, advice, next))
                    : print_text(text_of(made, advice, next, result_columns()));
 }
@@ -317,6 +330,9 @@ void add_auto(Program& program, Session& session) {
       .placeholder("DIR");
   add_target(command, options->target);
   add_effort(command, options->effort, Efforts::kWithoutBudget);
+  add_report(command, options->report,
+             "It says the verdict first, then what the accuracy is lost by; see qtool analyze. "
+             "It takes as long as qtool analyze on 50 samples.");
   options->images.limit = kDefaultLimit;
   options->images.add_to(command, SamplesUse::kMeasure);
   // auto divides the images itself: half of them set the ranges, and the models are compared on the
@@ -338,7 +354,7 @@ void add_auto(Program& program, Session& session) {
   add_verify_limit(command, options->min_sqnr_db);
   options->run.add_to(command);
   command.show_first({"model", "--images", "--inputs", "--compare", "--labels", "--limit",
-                      "--preprocess", "--target", "--effort", "--boxes", "--output-dir",
+                      "--preprocess", "--target", "--effort", "--boxes", "--report", "--output-dir",
                       "--threads", "--json", "--quiet", "--help"});
   command.on_parsed([options, &command, &session] {
     options->images.require_given();

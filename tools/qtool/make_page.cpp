@@ -1,0 +1,179 @@
+#include "make_page.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/command_line.h"
+#include "console.h"
+#include "files.h"
+#include "progress.h"
+#include "qtool/base/error.h"
+#include "qtool/compare/infer.h"
+#include "qtool/compare/profile.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/onnx.h"
+#include "report/model_summary.h"
+#include "report/shell.h"
+#include "signals.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr std::int64_t kTimedRuns = 15;
+constexpr std::int64_t kSamplesOfFirstPage = 50;  // all samples and sources would take hours
+constexpr std::int64_t kSourcesOfFirstPage = 4;   // that changes are tried for
+constexpr std::int64_t kLeastToCheck = 4;         // see check_set()
+
+EvalOptions completed(const PageSubject& subject) {
+  EvalOptions eval = subject.eval;
+  if (subject.preprocess) eval.preprocess = subject.preprocess->preprocess;
+  eval.bad_images = subject.images.policy();
+  eval.threads = subject.run.threads;
+  return eval;
+}
+
+// The answers of both models to one image.
+InferResult answer_to(const std::string& path, const Models& models, const EvalOptions& eval) {
+  std::vector<BadImage> bad;
+  std::vector<Tensor> sample;
+  sample.push_back(*load_preprocessed({path, -1}, eval.preprocess, BadImages::kFail, bad));
+  InferOptions options;
+  options.threads = eval.threads;
+  options.repeat = 1;
+  options.answers = eval.answers;
+  options.layout = eval.preprocess.layout;
+  options.progress = [](std::int64_t, std::int64_t) {
+    return interrupted() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  return infer(*models.fp32.executor, models.int8_executor(), sample, options);
+}
+
+}  // namespace
+
+Option& add_report(Command& command, std::string& report, const std::string& more) {
+  return command
+      .option("--report", report, to_text("Write the result as one HTML page too\n", more))
+      .placeholder("FILE");
+}
+
+EvalResult evaluation_for_page(const PageSubject& subject) {
+  EvalOptions eval = completed(subject);
+  eval.labels = LabelSource::kFolders;
+  ProgressDisplay progress("compare", subject.images.noun(), subject.run.progress_style());
+  eval.progress = progress.callback();
+  return evaluate(*subject.models.fp32.executor, subject.models.int8_executor(), subject.samples,
+                  eval);
+}
+
+Page page_beside(const PageSubject& subject, EvalResult evaluation) {
+  const Model& fp32 = subject.models.fp32;
+  const Model& int8 = *subject.models.int8;
+  const EvalOptions eval = completed(subject);
+  Page page;
+  page.preprocess = subject.preprocess;
+  page.evaluation = std::move(evaluation);
+  page.worst = worst_images(page.evaluation, eval.answers.boxes ? kBoxCandidates : kWorstImages);
+  if ((eval.answers.boxes || eval.answers.mask) && subject.samples.are_images()) {
+    draw_answers_on(page.worst, kWorstImages, eval.preprocess,
+                    [&](const std::string& path) { return answer_to(path, subject.models, eval); });
+  }
+  ProgressDisplay progress("time", "runs", subject.run.progress_style());
+  ProfileOptions timed;
+  timed.threads = subject.run.threads;
+  timed.repeat = kTimedRuns;
+  timed.progress = progress.callback();
+  const std::vector<Tensor> first = first_sample(subject.samples, eval.preprocess, eval.bad_images);
+  page.latency = profile(*fp32.executor, int8.executor.get(), first, timed);
+  page.fp32_bytes = summarize(fp32.loaded).parameter_bytes;
+  page.int8_bytes = summarize(int8.loaded).parameter_bytes;
+  for (NodeNames& names : names_of(fp32.executor->graph())) {
+    page.nodes.push_back(std::move(names.node));
+  }
+  const SampleOptions& images = subject.images;
+  page.provenance = {
+      {"model", fp32.path},
+      {"model's fingerprint", to_hex(fingerprint(fp32.loaded))},
+      {subject.int8_label, int8.path},
+      {"INT8 model's fingerprint", to_hex(fingerprint(int8.loaded))},
+      {images.noun(), images.inputs.empty() ? images.images : images.inputs},
+      {to_text("list of ", images.noun(), ", hash"), to_hex(hash_of(subject.samples))},
+      {"command", shell_line(command_line())},
+      {"program", "qtool " QTOOL_VERSION}};
+  return page;
+}
+
+void add_set_check(const Model& fp32, const Samples& calibrated_on, CalibrateOptions options,
+                   const PageSubject& subject, Page& page) {
+  if (calibrated_on.size() < kLeastToCheck) return;
+  const Target target = calibration_target(options);
+  options.collect.model_fingerprint = fingerprint(fp32.loaded);
+  options.collect.bad_images = subject.images.policy();
+  options.collect.threads = subject.run.threads;
+  if (subject.preprocess) options.collect.preprocess = subject.preprocess->preprocess;
+  ProgressDisplay progress("check the samples that set the ranges", subject.images.noun(),
+                           subject.run.progress_style());
+  // The samples run in two halves, and the progress of each half begins at 0.
+  std::int64_t before = 0;
+  options.collect.progress = [&, show = progress.callback()](std::int64_t done,
+                                                             std::int64_t total) {
+    const ProgressAnswer answer =
+        show ? show(before + done, calibrated_on.size()) : ProgressAnswer::kContinue;
+    if (done == total) before += total;
+    return answer;
+  };
+  const Calibration calibration(*fp32.executor, std::move(options));
+  page.set = CheckedSet{check_set(calibration, target, calibrated_on), calibrated_on};
+}
+
+void write_page(const std::string& path, Page& page) {
+  if (const std::optional<Overlap>& overlap = page.evaluation.overlap) {
+    page.provenance.push_back({to_text(overlap->noun, "s that also set the ranges"),
+                               to_text(overlap->common, " of ", overlap->samples)});
+  }
+  const std::string html = html_of(page);
+  const OutputFile file{path, html};
+  write_outputs({&file, 1});
+}
+
+void write_page_of(const FirstModel& made, const PageSubject& subject, const StaticInputs& inputs,
+                   const Samples& calibrated_on, const std::vector<CommandWords>& next,
+                   const MakingCommands& making, const std::string& path) {
+  Page page = page_beside(subject, made.compared);
+  page.calibrated_on = made.calibrated_on;
+  page.functions_left = made.functions_left;
+  page.next = next;
+  page.commands = making;
+  const Executor& fp32 = *subject.models.fp32.executor;
+  SuggestOptions options;
+  options.preprocess = completed(subject).preprocess;
+  options.bad_images = subject.images.policy();
+  options.threads = subject.run.threads;
+  options.sources = kSourcesOfFirstPage;
+  const Samples some = subject.samples.spread(kSamplesOfFirstPage);
+  {
+    ProgressDisplay progress("analyze", subject.images.noun(), subject.run.progress_style());
+    AnalyzeOptions shown = options;
+    shown.progress = progress.callback();
+    page.analysis = analyze(fp32, *subject.models.int8->executor, some, shown);
+  }
+  try {
+    ProgressDisplay progress("try changes", "runs", subject.run.progress_style(), FinalLine::kNone);
+    options.progress = progress.callback();
+    page.suggestions = suggest(fp32, inputs, page.analysis, some, options);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    warning(to_text("no changes are tried: ", error.what()));
+  }
+  CalibrateOptions check;
+  check.target = inputs.options.target;
+  check.types = inputs.table.types;
+  check.rewrites = inputs.table.rewrites.names;
+  check.method = inputs.table.method;
+  check.method_options = inputs.table.method_options;
+  add_set_check(subject.models.fp32, calibrated_on, std::move(check), subject, page);
+  write_page(path, page);
+}
+
+}  // namespace qtool::tool

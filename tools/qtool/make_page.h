@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "model.h"
+#include "options/images.h"
+#include "options/run.h"
+#include "qtool/analyze/analyze.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/pipeline/calibrate.h"
+#include "qtool/quantize/quantize.h"
+#include "qtool/samples/samples.h"
+#include "report/first_model.h"
+#include "report/page/page.h"
+
+namespace qtool::tool {
+
+/// Adds `--report`, for commands that write a page. `more` is the end of its help text.
+Option& add_report(Command& command, std::string& report, const std::string& more);
+
+/// The subject of a page: two models, and the samples on which they are compared.
+struct PageSubject {
+  const Models& models;
+  const Samples& samples;
+  const SampleOptions& images;  ///< selected the samples
+  const std::optional<SourcedPreprocess>& preprocess;
+  EvalOptions eval{};  ///< preprocessing and answers; the rest is set here
+  const RunOptions& run;
+  std::string int8_label{"INT8 model"};  ///< what the page calls Model::path of the INT8 model
+};
+
+/// The accuracy of the INT8 model, for the page.
+EvalResult evaluation_for_page(const PageSubject& subject);
+
+/// The contents of the page besides the analysis: pictures of the worst samples, the time of both
+/// models, and the origin of the figures.
+Page page_beside(const PageSubject& subject, EvalResult evaluation);
+
+/// Adds what `qtool images` says of the samples that set the ranges. `options` decide ranges.
+/// Leaves it out for fewer than four samples. Cost: that of one calibration.
+void add_set_check(const Model& fp32, const Samples& calibrated_on, CalibrateOptions options,
+                   const PageSubject& subject, Page& page);
+
+/// Writes the page. Adds the overlap of the evaluation with the samples that set the ranges.
+void write_page(const std::string& path, Page& page);
+
+/// The page of a model that `auto` made by `inputs`, which the samples `calibrated_on` and the
+/// steps of its recipe have set. It is analyzed on 50 of the samples of `subject` at most. `next`:
+/// the commands for the next step. Cost: as `qtool analyze` on these samples.
+void write_page_of(const FirstModel& made, const PageSubject& subject, const StaticInputs& inputs,
+                   const Samples& calibrated_on, const std::vector<CommandWords>& next,
+                   const MakingCommands& making, const std::string& path);
+
+}  // namespace qtool::tool
