@@ -140,7 +140,7 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
 
 std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPreprocess>& preprocess,
                     const std::optional<SuggestResult>& suggestions, const MakingCommands& commands,
-                    const EvalResult* compared) {
+                    const EvalResult* compared, const std::optional<ReportChange>& change) {
   Json json;
   json["images"] = result.images;
   json["overlap"] = overlap_json(result.overlap);
@@ -170,6 +170,7 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
   json["faults"] = result.faults();
   if (compared != nullptr) json["evaluation"] = Json::parse(json_of(*compared, preprocess));
   if (suggestions) json["suggestions"] = json_of(*suggestions, commands);
+  if (change) json["baseline"] = json_of(*change);
   json["not_compared"] = result.not_compared;
   add_unused({result.bad, result.passed_over}, json);
   return json_text(json);

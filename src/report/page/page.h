@@ -13,6 +13,7 @@
 #include "qtool/compare/evaluate.h"
 #include "qtool/compare/profile.h"
 #include "qtool/samples/samples.h"
+#include "report/page/baseline.h"
 #include "report/page/worst_images.h"
 #include "report/preprocessing.h"
 #include "report/suggestions.h"
@@ -44,7 +45,8 @@ struct Page {
   /// The origin of the figures for people: pairs of a label and a value.
   std::vector<std::pair<std::string, std::string>> provenance{};
   std::optional<CheckedSet> set{};
-  std::vector<WorstImage> worst{};  ///< with pictures, see worst_images()
+  std::optional<ReportChange> change{};  ///< since an earlier report
+  std::vector<WorstImage> worst{};       ///< with pictures, see worst_images()
 };
 
 inline constexpr std::size_t kMaxPageBytes = 2'000'000;
@@ -56,9 +58,9 @@ std::optional<Advice> advice_of(const Page& page);
 /// One HTML file of at most kMaxPageBytes that needs no other file. Its figures are a block of
 /// JSON: `analysis` and `evaluation`, both made by json_of(), and the other figures that the page
 /// shows. Names are untrusted. The block has no `<` and only ASCII characters, so that no name can
-/// end it, and the script shows names as text only. If the figures do not fit, drawings are left
-/// out first (channels, points, histograms, pictures), then the sources with the least noise. The
-/// page says so. Cost: linear in the figures.
+/// end it, and the script shows names as text only. If the figures do not fit, the drawings of
+/// the sources with the least noise are left out first, then all drawings and pictures, then the
+/// sources with the least noise. The page says so. Cost: linear in the figures.
 std::string html_of(const Page& page);
 
 }  // namespace qtool

@@ -326,7 +326,8 @@
       cell.classList.toggle('missed', !text.join('\n').toLowerCase().includes(wanted));
     }
     at('count').textContent = `${shown} of ${many(sources.length, 'source')} shown.` +
-      (page.sources_left_out > 0 ? ` ${page.sources_left_out} more with less noise did not fit into the page.` : '');
+      (page.sources_left_out > 0 ? ` ${page.sources_left_out} more with less noise did not fit into the page.` : '') +
+      (page.drawings_left_out ? ' Only the worst of them have charts: the others did not fit.' : '');
   }
 
   // ---- The error along the network, and its parts
@@ -363,6 +364,7 @@
     }
   }
   draw_verdict();
+  sections.change(page);
   draw_summary();
   draw_strip();
   draw_curve();

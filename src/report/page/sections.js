@@ -3,7 +3,7 @@
 // Names are untrusted: they are only used as the text of an element or the value of an attribute.
 const sections = (() => {
   const at = (id) => document.getElementById(id);
-  const {make, name, fixed, percent, decibels, many} = draw;
+  const {make, name, fixed, percent, decibels, many, signed} = draw;
 
   // ---- The samples that set the ranges
   function draw_set(set) {
@@ -73,5 +73,26 @@ const sections = (() => {
     }
   }
 
-  return {set: draw_set, images: draw_images, provenance: draw_provenance};
+  // ---- What changed since an earlier report
+  function draw_change(page) {
+    const change = page.analysis.baseline;
+    at('change').hidden = !change;
+    if (!change) return;
+    const {before, after} = change.sqnr_db;
+    const both = before !== null && after !== null;
+    const better = both && after - before > 0;
+    at('change-figures').append(`${decibels(before)} on ${many(change.images, page.noun)} before, `,
+      make('strong', {}, `${decibels(after)} now`), both ? `: ${signed(after - before, 2)} dB, ` +
+      `${better ? 'better' : after === before ? 'the same' : 'worse'}. ` : '. ',
+      change.sources.length === 0 ? 'No source changed by 1 % of the noise.' : 'The shares of the noise that changed:');
+    if (change.sources.length === 0) return;
+    const rows = change.sources.slice(0, 20);
+    const share = (value, absent) => value === null ? absent : percent(value);
+    at('change-sources').append(draw.table(change.sources.length > rows.length
+      ? `The ${rows.length} largest of ${change.sources.length} changes` : 'Sources that changed',
+      ['source', 'kind', 'before', 'now'],
+      rows.map((one) => [one.name, one.kind, share(one.before, 'new'), share(one.after, 'gone')])));
+  }
+
+  return {change: draw_change, set: draw_set, images: draw_images, provenance: draw_provenance};
 })();

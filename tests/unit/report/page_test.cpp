@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "base/text.h"
+#include "qtool/base/error.h"
 #include "qtool/image/image.h"
 #include "report/analysis.h"
+#include "report/page/baseline.h"
 #include "report/page/verdict.h"
 #include "support/image_folder.h"
 
@@ -247,10 +249,41 @@ TEST(Page, ShowsTheWorstImagesWithBothAnswers) {
   EXPECT_EQ(worst.at(0).at("jpeg"), "TWFu");  // RFC 4648
 }
 
+TEST(Page, DrawsTheWorstWhereNotAllFit) {
+  Page page = page_of(many_names(100, 60));
+  for (ErrorSource& source : page.analysis.sources) {
+    source.levels = {0.0, 1.0, std::vector<std::int64_t>(2048, 1'000'000'000'000)};
+  }
+  const std::string html = html_of(page);
+  EXPECT_LE(html.size(), kMaxPageBytes);
+  const Json data = data_of(html);
+  EXPECT_TRUE(data.at("drawings_left_out"));
+  EXPECT_EQ(data.at("histograms").size(), 50U);
+  EXPECT_EQ(data.at("histograms").at(0).at("tensor"), page.analysis.sources[0].name);
+  EXPECT_EQ(data.at("analysis").at("sources").size(), 100U);
+}
+
+TEST(Page, DrawsTheWeightsOfEachChannel) {
+  Page page = page_of({"a"});
+  ErrorSource& source = page.analysis.sources[0];
+  source.kind = SourceKind::kWeights;
+  source.filter = 9;
+  source.weight_channels = {{{-1.0F, 0.0F}, 0.25}, {{0.0F, 3.0F}, 0.75}};
+  const Json weights = figure(page, "weights");
+  ASSERT_EQ(weights.size(), 1U);
+  EXPECT_EQ(weights.at(0).at("ends"), Json({0, 250, 250, 1000}));
+  EXPECT_EQ(weights.at(0).at("errors"), Json({250, 750}));
+  EXPECT_EQ(weights.at(0).at("worst"), 1);
+  source.weight_channels.assign(600, {{-1.0F, 1.0F}, 1.0 / 600.0});
+  const Json many = figure(page, "weights").at(0);
+  EXPECT_EQ(many.at("per_bar"), 3);
+  EXPECT_EQ(many.at("errors"), Json(std::vector<int>(200, 5)));
+}
+
 TEST(Page, LeavesOutDrawingsBeforeSources) {
   Page page = page_of(many_names(100, 60));
   for (ErrorSource& source : page.analysis.sources) {
-    source.levels = {0.0, 1.0, std::vector<std::int64_t>(512, 1'000'000'000'000)};
+    source.levels = {0.0, 1.0, std::vector<std::int64_t>(8192, 1'000'000'000'000)};
   }
   page.worst.resize(1);
   page.worst[0].jpeg = std::string(1'300'000, 'x');
@@ -313,6 +346,39 @@ TEST(Page, OrdersLayersAsTheNetworkRuns) {
   EXPECT_EQ(data.at("strip"), Json({"node of early", "node of late"}));
   EXPECT_EQ(data.at("latency").at("nodes"),
             Json::array({Json::array({nullptr, nullptr}), Json::array({0.75, nullptr})}));
+}
+
+TEST(Page, SaysWhatChangedSinceAnEarlierReport) {
+  Page page = page_of({"stays", "comes"});
+  page.analysis.noise = 0.01;
+  page.analysis.sources[0].noise = 0.004;
+  page.analysis.sources[1].noise = 0.005;
+  AnalyzeResult before = page.analysis;
+  before.noise = 0.1;
+  before.sources[1].name = "goes";
+  before.sources[1].noise = 0.09;
+  const EarlierReport earlier = read_report(json_of(before, std::nullopt), "before.json");
+  page.change = change_since(earlier, page.analysis);
+  ASSERT_EQ(page.change->sources.size(), 2U);  // "stays" is as before
+  EXPECT_EQ(page.change->sources[0].name, "goes");
+  EXPECT_FALSE(page.change->sources[0].after);
+  const Json change = data_of(html_of(page)).at("analysis").at("baseline");
+  EXPECT_DOUBLE_EQ(change.at("sqnr_db").at("before").get<double>(), 10.0);
+  EXPECT_DOUBLE_EQ(change.at("sources").at(0).at("before").get<double>(), 0.9);
+  EXPECT_TRUE(change.at("sources").at(1).at("before").is_null());
+  EXPECT_DOUBLE_EQ(change.at("sources").at(1).at("after").get<double>(), 0.5);
+  const std::string text = text_of(*page.change, "image", 80);
+  EXPECT_THAT(text, testing::StartsWith("against the earlier report (4 images): 10.00 dB before, "
+                                        "20.00 dB now, +10.00 dB"));
+  EXPECT_THAT(text, testing::ContainsRegex("goes +activation +90.0 % +gone"));
+  EXPECT_THAT(text, testing::ContainsRegex("comes +activation +new +50.0 %"));
+}
+
+TEST(Page, RefusesAnEarlierReportThatIsNone) {
+  for (const char* text : {"[]", "{}", "{\"sources\": 3}", "no JSON",
+                           "{\"images\": 1, \"noise\": -1, \"sources\": []}"}) {
+    EXPECT_THROW(read_report(text, "before.json"), Error) << text;
+  }
 }
 
 // A thumbnail is a small JPEG of the whole image.

@@ -34,6 +34,7 @@
 #include "qtool/samples/samples.h"
 #include "report/analysis.h"
 #include "report/evaluation.h"
+#include "report/page/baseline.h"
 #include "report/page/page.h"
 #include "report/suggestions.h"
 #include "run_evaluation.h"
@@ -57,6 +58,7 @@ struct AnalyzeCommand {
   std::int64_t suggest = 8;
   std::string report;
   std::string calibrated_on;  // images
+  std::string baseline;       // the JSON of an earlier analysis
   OverrideOptions overrides;
   SampleOptions images;
   PreprocessOptions preprocess;
@@ -241,6 +243,11 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
     throw Error(ErrorCode::kUsage,
                 "analyze needs either --int8, or --table to make the INT8 model from");
   }
+  std::optional<EarlierReport> baseline;
+  if (!options.baseline.empty()) {
+    baseline = read_report(read_input(options.baseline, kMaxReportBytes),
+                           to_text("--baseline '", options.baseline, "'"));
+  }
   options.preprocess.read();
   EvalOptions eval;
   eval.answers = options.outputs.read();
@@ -281,7 +288,10 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
     commands = making_commands_of(options.model, subject.table, *subject.base,
                                   options.table.empty() ? nullptr : &command);
   }
+  std::optional<ReportChange> change;
+  if (baseline) change = change_since(*baseline, result);
   if (page) {
+    page->change = change;
     page->analysis = result;
     page->suggestions = suggestions;
     page->evaluation.overlap = result.overlap;
@@ -290,11 +300,13 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
     write_page(options.report, *page);
   }
   if (options.run.json) {
-    print_result(json_of(result, preprocess, suggestions, commands, asks ? &*compared : nullptr));
+    print_result(
+        json_of(result, preprocess, suggestions, commands, asks ? &*compared : nullptr, change));
     return;
   }
   if (asks) print_text(to_text(text_of(*compared, result_columns()), "\n"));
   print_text(text_of(result, static_cast<std::size_t>(options.top), result_columns()));
+  if (change) print_text(to_text("\n", text_of(*change, result.noun, result_columns())));
   if (suggestions) print_text(to_text("\n", text_of(*suggestions, commands)));
 }
 
@@ -338,6 +350,10 @@ void add_analyze(Program& program, Session& session) {
              "The file needs nothing else and no network; it also says accuracy and time of "
              "both models.");
   command
+      .option("--baseline", options->baseline,
+              "Output of an earlier analyze --json: say what changed since then")
+      .placeholder("FILE");
+  command
       .option("--calibrated-on", options->calibrated_on,
               "Folder or list of the images that set the ranges\n"
               "The page then says whether they are enough, and which of them stand out.")
@@ -349,8 +365,8 @@ void add_analyze(Program& program, Session& session) {
   refuse_preprocess_of_tensors(command);
   options->run.add_to(command);
   command.show_first({"model", "--int8", "--table", "--images", "--inputs", "--limit",
-                      "--preprocess", "--top", "--suggest", "--report", "--threads", "--json",
-                      "--quiet", "--help"});
+                      "--preprocess", "--top", "--suggest", "--report", "--baseline", "--threads",
+                      "--json", "--quiet", "--help"});
   command.on_parsed([options, &command, &session] {
     options->images.require_given();
     session.run = [options, &command] { run_analyze(*options, command); };
