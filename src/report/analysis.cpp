@@ -33,6 +33,15 @@ Json json_of_source(const ErrorSource& source) {
            {"op_type", source.op_type}, {"noise", source.noise},        {"sqnr_db", source.sqnr_db},
            {"share", source.share}};
   if (source.kind == SourceKind::kWeights) row["corrected_noise"] = source.corrected;
+  if (!source.weight_channels.empty()) {
+    row["depthwise"] = source.depthwise;
+    row["weights_per_channel"] = source.filter;
+    row["weight_channels"] = Json::array();
+    for (const WeightChannel& channel : source.weight_channels) {
+      row["weight_channels"].push_back(
+          {{"range", pair_of(channel.reached)}, {"error_share", channel.error_share}});
+    }
+  }
   if (source.kind != SourceKind::kActivation) return row;
   row["local_sqnr_db"] = source.local_sqnr_db;
   row["accumulated_sqnr_db"] =

@@ -83,6 +83,14 @@ async function look_at(page, width, scheme, use) {
   check(`${where}fits into the width`,
     await run(`return document.documentElement.scrollWidth <= ${width};`));
   await use({where, width, run, key});
+  await ask('Emulation.setEmulatedMedia', {media: 'print'});
+  check(`${where}on paper, heads of tables have no box that keeps them from being repeated`, await run(
+    'return getComputedStyle(document.querySelector("#sources th button")).display === "contents";'));
+  await run('dispatchEvent(new Event("beforeprint")); return 0;');
+  check(`${where}on paper everything is open`,
+    await run('return [...document.querySelectorAll("details")].every((details) => details.open);'));
+  await ask('Emulation.setEmulatedMedia',
+    {media: '', features: [{name: 'prefers-color-scheme', value: scheme}]});
   const {data} = await ask('Page.captureScreenshot', {captureBeyondViewport: true});
   const picture = Buffer.from(data, 'base64');
   check(`${where}the picture is not empty`, picture.length > 20000, picture.length);
@@ -96,6 +104,11 @@ async function use_it({where, width, run, key}) {
   const sources = await run('return JSON.parse(data.textContent).analysis.sources.length;');
   check(`${where}a row for each source`,
     sources > 5 && await run(`${kRows} return rows.length;`) === sources);
+  check(`${where}the verdict comes first`, await run('const heading = document.getElementById(' +
+    '"verdict-heading"); return heading.textContent.length > 5 && heading.getBoundingClientRect().top <' +
+    'document.getElementById("figures").getBoundingClientRect().top;'));
+  check(`${where}the curve and the parts are drawn`, await run('return document.querySelectorAll(' +
+    '"#curve svg .line-total, #parts tbody tr").length > 2;'));
   check(`${where}the summary has figures`,
     /^[0-9.]+ dB$/.test(await run('return document.querySelector("#figures dd").textContent;')));
 
@@ -149,7 +162,7 @@ async function use_it({where, width, run, key}) {
 }
 
 async function copy_it({where, run}) {
-  const copied = await run(`const button = document.querySelector('.copy button'); if (!button) return '';
+  const copied = await run(`const button = document.querySelector('#suggestions .copy button'); if (!button) return '';
     let text = ''; document.execCommand = () => { text = document.activeElement.value; };
     Object.defineProperty(navigator, 'clipboard', {value: undefined}); button.click(); return text;`);
   check(`${where}a whole command is copied`, copied === '' ||

@@ -145,7 +145,9 @@ Json figures_of(const Page& page) {
   Json figures;
   figures["analysis"] = Json::parse(
       json_of(page.analysis, page.preprocess, page.suggestions, page.commands, page.change));
-  for (Json& source : figures["analysis"]["sources"]) source.erase("channel_ranges");
+  for (Json& source : figures["analysis"]["sources"]) {
+    for (const char* drawn : {"channel_ranges", "weight_channels"}) source.erase(drawn);
+  }
   figures["verdict"] = verdict_json(page);
   figures["set"] = set_json(page.set);
   figures["noun"] = page.analysis.noun;

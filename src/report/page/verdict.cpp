@@ -83,7 +83,7 @@ std::string change_text(const Change& change) {
     add(change.rewrites->empty() ? "channels as they are" : "channels equalized");
   }
   if (!change.corrected_on.empty()) add("biases corrected on images");
-  return text;
+  return text.empty() ? shell_line(options_of(change).words) : text;
 }
 
 // What the figure misses: `the limit is 95 %`. Empty if nothing is missed.
@@ -109,7 +109,8 @@ void add_best_change(const SuggestResult& tried, const MakingCommands& making, c
                            to_signed_fixed(best.gain_db, 2), " dB; compare it");
   }
   verdict.next += to_text(" on other ", compared.noun, "s (here ", to_fixed(tried.sqnr_db, 2),
-                          " dB become ", to_fixed(best.sqnr_db, 2), " dB).");
+                          " dB become ", to_fixed(best.sqnr_db, 2), " dB, ",
+                          to_signed_fixed(1e3 * best.slower_seconds.median, 2), " ms each).");
   const ChangeOptions options = options_of(best.change);
   const ChangeLine line = line_of(options, making);
   if (line.complete) {
