@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "graph/op_traits.h"
 #include "quantize/weights/weight_ports.h"
 
 namespace qtool {
@@ -42,8 +43,8 @@ void describe_weights(const Graph& fp32, const Graph& int8, NodeId node, ErrorSo
   }
   const Node& layer = fp32.node(node);
   source.filter = ports->depth;
-  source.depthwise =
-      layer.is("Conv") && layer.get_int("group", 1) == ports->channels && channels > 1;
+  source.depthwise = traits_of(layer).kind == OpKind::kConvolution &&
+                     layer.get_int("group", 1) == ports->channels && channels > 1;
 }
 
 }  // namespace qtool
