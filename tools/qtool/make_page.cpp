@@ -58,15 +58,6 @@ Option& add_report(Command& command, std::string& report, const std::string& mor
       .placeholder("FILE");
 }
 
-EvalResult evaluation_for_page(const PageSubject& subject) {
-  EvalOptions eval = completed(subject);
-  eval.labels = LabelSource::kFolders;
-  ProgressDisplay progress("compare", subject.images.noun(), subject.run.progress_style());
-  eval.progress = progress.callback();
-  return evaluate(*subject.models.fp32.executor, subject.models.int8_executor(), subject.samples,
-                  eval);
-}
-
 Page page_beside(const PageSubject& subject, EvalResult evaluation) {
   const Model& fp32 = subject.models.fp32;
   const Model& int8 = *subject.models.int8;

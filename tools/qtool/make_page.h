@@ -33,9 +33,6 @@ struct PageSubject {
   std::string int8_label{"INT8 model"};  ///< what the page calls Model::path of the INT8 model
 };
 
-/// The accuracy of the INT8 model, for the page.
-EvalResult evaluation_for_page(const PageSubject& subject);
-
 /// The contents of the page besides the analysis: pictures of the worst samples, the time of both
 /// models, and the origin of the figures.
 Page page_beside(const PageSubject& subject, EvalResult evaluation);

@@ -79,10 +79,10 @@ ReportChange change_since(const EarlierReport& before, const AnalyzeResult& afte
 std::string text_of(const ReportChange& change, std::string_view noun, std::size_t width) {
   const double before = noise_decibels(change.noise_before);
   const double after = noise_decibels(change.noise_after);
-  std::string text =
-      to_text("against the earlier report (", change.images_before, " ", noun,
-              change.images_before == 1 ? "" : "s", "): ", to_fixed(before, 2), " dB before, ",
-              to_fixed(after, 2), " dB now, ", to_signed_fixed(after - before, 2), " dB\n");
+  std::string text = to_text("against the earlier report (", change.images_before, " ", noun,
+                             change.images_before == 1 ? "" : "s", "): pooled SQNR ",
+                             to_fixed(before, 2), " dB before, ", to_fixed(after, 2), " dB now, ",
+                             to_signed_fixed(after - before, 2), " dB\n");
   if (change.sources.empty()) return to_text(text, "no source changed by 1 % of the noise\n");
   TextTable table({{"source that changed"},
                    {"kind", Kind::kText, 1},
@@ -105,7 +105,7 @@ std::string text_of(const ReportChange& change, std::string_view noun, std::size
 nlohmann::ordered_json json_of(const ReportChange& change) {
   Json json{{"images", change.images_before},
             {"noise", {{"before", change.noise_before}, {"after", change.noise_after}}},
-            {"sqnr_db",
+            {"pooled_sqnr_db",
              {{"before", noise_decibels(change.noise_before)},
               {"after", noise_decibels(change.noise_after)}}},
             {"sources", Json::array()}};

@@ -12,7 +12,7 @@
   // ---- Verdict and summary
   function draw_verdict() {
     const verdict = page.verdict || {name: 'undecided', figure: '', why: '', next: '', lines: [],
-      heading: `The INT8 model's outputs have ${decibels(analysis.sqnr_db)} of signal over noise.`};
+      heading: `The INT8 model's outputs have ${decibels(analysis.pooled_sqnr_db)} of signal over noise.`};
     at('verdict').className = verdict.name;
     const sentence = (text) => text === '' || text.endsWith('.') ? text : `${text}.`;
     const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -78,7 +78,7 @@ const sections = (() => {
     const change = page.analysis.baseline;
     at('change').hidden = !change;
     if (!change) return;
-    const {before, after} = change.sqnr_db;
+    const {before, after} = change.pooled_sqnr_db;
     const both = before !== null && after !== null;
     const better = both && after - before > 0;
     at('change-figures').append(`${decibels(before)} on ${many(change.images, page.noun)} before, `,

@@ -363,13 +363,14 @@ TEST(Page, SaysWhatChangedSinceAnEarlierReport) {
   EXPECT_EQ(page.change->sources[0].name, "goes");
   EXPECT_FALSE(page.change->sources[0].after);
   const Json change = data_of(html_of(page)).at("analysis").at("baseline");
-  EXPECT_DOUBLE_EQ(change.at("sqnr_db").at("before").get<double>(), 10.0);
+  EXPECT_DOUBLE_EQ(change.at("pooled_sqnr_db").at("before").get<double>(), 10.0);
   EXPECT_DOUBLE_EQ(change.at("sources").at(0).at("before").get<double>(), 0.9);
   EXPECT_TRUE(change.at("sources").at(1).at("before").is_null());
   EXPECT_DOUBLE_EQ(change.at("sources").at(1).at("after").get<double>(), 0.5);
   const std::string text = text_of(*page.change, "image", 80);
-  EXPECT_THAT(text, testing::StartsWith("against the earlier report (4 images): 10.00 dB before, "
-                                        "20.00 dB now, +10.00 dB"));
+  EXPECT_THAT(text, testing::StartsWith(
+                        "against the earlier report (4 images): pooled SQNR 10.00 dB before, "
+                        "20.00 dB now, +10.00 dB"));
   EXPECT_THAT(text, testing::ContainsRegex("goes +activation +90.0 % +gone"));
   EXPECT_THAT(text, testing::ContainsRegex("comes +activation +new +50.0 %"));
 }
