@@ -195,6 +195,11 @@ Advice advice_on_results(const FirstFigures& figures) {
 
 }  // namespace
 
+std::string option_for_fields(std::string_view fields) {
+  if (fields.find(',') != std::string_view::npos) return "--preprocess";
+  return fields == "resize" ? "--resize or --letterbox" : to_text("--", fields);
+}
+
 Advice advise(const FirstFigures& figures) {
   const EvalResult& compared = figures.compared;
   if (compared.finds_nothing()) {
@@ -209,7 +214,7 @@ Advice advise(const FirstFigures& figures) {
     return {NextStep::kFindObjects, std::move(why)};
   }
   // Wrong values of several fields make all figures useless. A single one, such as the order of the
-  // channels, changes them little, and its option is called like the field.
+  // channels, changes them little.
   if (figures.assumed.find(',') != std::string::npos) {
     return {NextStep::kNamePreprocessing,
             to_text("nothing says how images are prepared, so these figures are for an assumed ",
@@ -218,7 +223,8 @@ Advice advise(const FirstFigures& figures) {
   Advice advice = advice_on_results(figures);
   if (!figures.assumed.empty()) {
     advice.why += to_text("; nothing says the ", figures.assumed,
-                          " of the images, and another may be right: give --", figures.assumed);
+                          " of the images, and another may be right: give ",
+                          option_for_fields(figures.assumed));
   }
   return advice;
 }

@@ -13,6 +13,10 @@ namespace qtool {
 /// The words of a command line, the program first.
 using CommandWords = std::vector<std::string>;
 
+/// The option that says these fields of the preprocessing, such as `channels` or `mean, std`. The
+/// option of a single field is called like the field, and the resize has two.
+std::string option_for_fields(std::string_view fields);
+
 /// The figures of a model that `auto` made, or that `analyze` makes a page of.
 struct FirstFigures {
   std::optional<std::int64_t> calibrated_on{};  ///< number of samples; nullopt if it is not known

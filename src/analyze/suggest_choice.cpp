@@ -9,7 +9,8 @@
 namespace qtool {
 namespace {
 
-bool is_free(const Change& change) { return size_of(change).first == 0; }
+// Whether a change costs no time. Another target runs other operators.
+bool is_free(const Change& change) { return size_of(change).first == 0 && change.target.empty(); }
 
 // The largest gains that were suggested so far, without and with a change of the target.
 struct SuggestedGains {
@@ -93,17 +94,16 @@ std::vector<Suggestion> chosen(std::span<const Trial> tried, const SuggestOption
     const auto size_b = size_of(b.change);
     return size_a != size_b ? size_a < size_b : a.gain_db > b.gain_db;
   });
-  SuggestedGains best_free;
+  double best_free = 0.0;
   for (const Suggestion& suggestion : all) {
-    if (is_free(suggestion.change)) best_free.add(suggestion);
+    if (is_free(suggestion.change)) best_free = std::max(best_free, suggestion.gain_db);
   }
   SuggestedGains kept_gains;
   std::vector<Suggestion> kept;
   for (Suggestion& suggestion : all) {
     const Change& change = suggestion.change;
     const double least = kept_gains.before(change);
-    const double best = change.target.empty() ? best_free.same_target : best_free.other_target;
-    const bool is_best = is_free(change) && suggestion.gain_db == best;
+    const bool is_best = is_free(change) && suggestion.gain_db == best_free;
     if (suggestion.gain_db < least + options.min_gain_db &&
         !(is_best && suggestion.gain_db > least)) {
       continue;

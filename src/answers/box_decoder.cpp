@@ -69,12 +69,17 @@ BoxDecoder::BoxDecoder(Detector detector, std::span<const PortInfo> outputs, con
   batch_ = input[0];
   height_ = static_cast<double>(input[rows_axis]);
   width_ = static_cast<double>(input[rows_axis + 1]);
+  if (detector_.either_order) order_outputs(outputs);
   boxes_ = bind(detector_.boxes, outputs, detector_.first_box_channel + 3, "boxes");
-  std::int64_t last = detector_.first_class_channel + detector_.class_count.value_or(1) - 1;
+  const std::int64_t background = detector_.background_last ? 1 : 0;
+  std::int64_t last =
+      detector_.first_class_channel + detector_.class_count.value_or(1) - 1 + background;
   if (detector_.objectness) last = std::max(last, detector_.objectness->channel);
+  if (detector_.label_channel) last = std::max(last, *detector_.label_channel);
   scores_ = bind(detector_.scores, outputs, last, "scores");
-  classes_ =
-      detector_.class_count.value_or(scores_.front().channels - detector_.first_class_channel);
+  classes_ = detector_.class_count.value_or(scores_.front().channels -
+                                            detector_.first_class_channel - background);
+  if (detector_.label_channel) classes_ = 1;
   for (const Rows& rows : scores_) {
     if (rows.channels == scores_.front().channels) continue;
     mismatch(detector_, to_text("its outputs of scores have ", scores_.front().channels, " and ",
@@ -92,6 +97,16 @@ BoxDecoder::BoxDecoder(Detector detector, std::span<const PortInfo> outputs, con
   }
   if (!detector_.grid.empty()) require_grid(count);
   floor_ = std::min(kRankedScore, detector_.thresholds.front());
+}
+
+void BoxDecoder::order_outputs(std::span<const PortInfo> outputs) {
+  const auto has_four = [&](const AnchorRows& rows) {
+    const Shape& shape = outputs[output_of(detector_, rows.outputs.front(), outputs)].shape;
+    const std::int64_t axis = rows.axis == ChannelAxis::kFirst ? 1 : shape.rank() - 1;
+    return shape.rank() >= 2 && shape[axis] == 4;
+  };
+  if (has_four(detector_.boxes) || !has_four(detector_.scores)) return;
+  std::swap(detector_.boxes.outputs, detector_.scores.outputs);
 }
 
 std::vector<BoxDecoder::Rows> BoxDecoder::bind(const AnchorRows& rows,
@@ -142,6 +157,14 @@ const float* BoxDecoder::image_of(const Rows& rows, std::span<const TensorView> 
   return outputs[rows.output].values<float>().data() + slot * rows.count * rows.channels;
 }
 
+double BoxDecoder::softmax_of(double x, const float* numbers, const Rows& rows) {
+  double sum = 0.0;  // infinite where another number is much higher, so that the result is 0
+  for (std::int64_t c = 0; c < rows.channels; ++c) {
+    sum += std::exp(static_cast<double>(numbers[c * rows.channel_step]) - x);
+  }
+  return 1.0 / sum;
+}
+
 std::vector<BoxDecoder::Candidate> BoxDecoder::candidates(std::span<const TensorView> outputs,
                                                           std::int64_t slot) const {
   const auto better = [](const Candidate& a, const Candidate& b) {
@@ -170,8 +193,15 @@ std::vector<BoxDecoder::Candidate> BoxDecoder::candidates(std::span<const Tensor
         candidate.label = c;
       }
       if (!any) continue;
-      candidate.score = powered(applied(detector_.class_function, static_cast<double>(highest)),
-                                detector_.class_power);
+      if (const auto& channel = detector_.label_channel) {
+        const auto label = static_cast<double>(numbers[*channel * rows.channel_step]);
+        if (!(label >= 0.0 && label <= static_cast<double>(kMaxDetectorChannels))) continue;
+        candidate.label = std::llround(label);
+      }
+      const double probability =
+          detector_.class_softmax ? softmax_of(static_cast<double>(highest), numbers, rows)
+                                  : applied(detector_.class_function, static_cast<double>(highest));
+      candidate.score = powered(probability, detector_.class_power);
       if (const auto& object = detector_.objectness) {
         const auto x = static_cast<double>(numbers[object->channel * rows.channel_step]);
         candidate.score *= powered(applied(object->function, x), object->power);
@@ -258,11 +288,12 @@ BoxSurvey BoxDecoder::survey(std::span<const TensorView> outputs, std::int64_t s
     survey.highest_score = std::max(survey.highest_score, static_cast<double>(x));
   };
   const auto& object = detector_.objectness;
+  const bool plain_scores =
+      detector_.class_function == BoxFunction::kNone && !detector_.class_softmax;
   for (const Rows& rows : scores_) {
     for (std::int64_t i = 0; i < rows.count; ++i) {
       const float* numbers = image_of(rows, outputs, slot) + i * rows.row_step;
-      for (std::int64_t c = 0; detector_.class_function == BoxFunction::kNone && c < classes_;
-           ++c) {
+      for (std::int64_t c = 0; plain_scores && c < classes_; ++c) {
         add_score(numbers[(detector_.first_class_channel + c) * rows.channel_step]);
       }
       if (object && object->function == BoxFunction::kNone) {

@@ -55,7 +55,8 @@ class BoxDecoder {
   [[nodiscard]] BoxSurvey survey(std::span<const TensorView> outputs, std::int64_t slot) const;
 
   [[nodiscard]] const Detector& detector() const { return detector_; }
-  [[nodiscard]] std::int64_t classes() const { return classes_; }
+  /// 0 where the classes are numbers in a channel, so that their count is not known.
+  [[nodiscard]] std::int64_t classes() const { return detector_.label_channel ? 0 : classes_; }
 
  private:
   /// The rows of one output.
@@ -73,10 +74,14 @@ class BoxDecoder {
   };
   [[nodiscard]] std::vector<Rows> bind(const AnchorRows& rows, std::span<const PortInfo> outputs,
                                        std::int64_t last_channel, const char* what) const;
+  /// Exchanges the outputs of boxes and scores where only those of the scores have four channels.
+  void order_outputs(std::span<const PortInfo> outputs);
   void require_grid(std::int64_t rows) const;
   /// The numbers of image `slot` in the output that holds `rows`.
   static const float* image_of(const Rows& rows, std::span<const TensorView> outputs,
                                std::int64_t slot);
+  /// The softmax of the number `x` of a row over all numbers of the row.
+  static double softmax_of(double x, const float* numbers, const Rows& rows);
   [[nodiscard]] std::vector<Candidate> candidates(std::span<const TensorView> outputs,
                                                   std::int64_t slot) const;
   /// The corners (left, top, right, bottom) of a row; nullopt if one is beyond kFarthestCorner.

@@ -8,21 +8,22 @@
 
 namespace qtool {
 
-#define QTOOL_DETECTOR(name, summary) Detector detector_##name();
+#define QTOOL_DETECTOR(name, summary, signs, preprocessing) Detector detector_##name();
 #include "answers/detectors/detectors.inc"
 #undef QTOOL_DETECTOR
 
 namespace {
 
 constexpr std::array kDetectors = {
-#define QTOOL_DETECTOR(name, summary) DetectorInfo{#name, summary},
+#define QTOOL_DETECTOR(name, summary, signs, preprocessing) \
+  DetectorInfo{#name, summary, preprocessing},
 #include "answers/detectors/detectors.inc"
 #undef QTOOL_DETECTOR
 };
 
 using Maker = Detector (*)();
 constexpr std::array<Maker, kDetectors.size()> kMakers = {
-#define QTOOL_DETECTOR(name, summary) detector_##name,
+#define QTOOL_DETECTOR(name, summary, signs, preprocessing) detector_##name,
 #include "answers/detectors/detectors.inc"
 #undef QTOOL_DETECTOR
 };
@@ -85,6 +86,18 @@ void check(const Detector& detector) {
   require(std::ranges::is_sorted(detector.thresholds), detector,
           "the thresholds are not in ascending order");
   require_within(name, "IoU of the suppression", detector.nms_iou, 0.0, 1.0);
+
+  if (detector.label_channel) {
+    channel("channel of the label", *detector.label_channel);
+    require(!detector.class_count && !detector.background_last, detector,
+            "a channel holds the label, so that there is one score and no count of classes");
+  }
+  require(!detector.class_softmax || (detector.class_function == BoxFunction::kNone &&
+                                      !detector.objectness && !detector.label_channel),
+          detector, "softmax needs the numbers of all classes, without objectness or label");
+  require(!detector.either_order ||
+              (detector.boxes.outputs.size() == 1 && detector.scores.outputs.size() == 1),
+          detector, "only one output of boxes and one of scores can change places");
 
   const bool centre = detector.form == BoxForm::kCentre;
   const bool cells = detector.position.unit == BoxUnit::kCells ||

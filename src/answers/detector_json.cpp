@@ -9,6 +9,7 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kMaxDetectorBytes = std::int64_t{1} << 16;
+constexpr std::string_view kSoftmax = "softmax";
 
 template <typename Enum, std::size_t count>
 Enum enumerator_of(const JsonField& field,
@@ -85,8 +86,8 @@ double power_of(const JsonField& object, double otherwise) {
 }
 
 void read_scores(const JsonField& object, Detector& detector) {
-  object.require_object(
-      {"outputs", "channels", "first", "count", "function", "power", "objectness"});
+  object.require_object({"outputs", "channels", "first", "count", "background_last", "label",
+                         "function", "power", "objectness"});
   read_rows(object, detector.scores);
   if (const auto first = object.find("first")) {
     detector.first_class_channel = first->as_int(0, kMaxDetectorChannels);
@@ -94,8 +95,13 @@ void read_scores(const JsonField& object, Detector& detector) {
   if (const auto count = object.find("count")) {
     detector.class_count = count->as_int(1, kMaxDetectorChannels);
   }
+  if (const auto last = object.find("background_last")) detector.background_last = last->as_bool();
+  if (const auto label = object.find("label")) {
+    detector.label_channel = label->as_int(0, kMaxDetectorChannels);
+  }
   if (const auto function = object.find("function")) {
-    detector.class_function = function_of(*function);
+    detector.class_softmax = function->is_string() && function->as_string() == kSoftmax;
+    if (!detector.class_softmax) detector.class_function = function_of(*function);
   }
   detector.class_power = power_of(object, detector.class_power);
   const auto objectness = object.find("objectness");
@@ -128,9 +134,10 @@ Detector detector_from_json(std::string_view text, std::string_view name) {
   const std::string what = to_text("detector '", name, "'");
   const nlohmann::json document = parse_json(text, kMaxDetectorBytes, what, ErrorCode::kUsage);
   const JsonField root(document, what, ErrorCode::kUsage);
-  root.require_object({"boxes", "scores", "grid", "thresholds", "nms_iou"});
+  root.require_object({"either_order", "boxes", "scores", "grid", "thresholds", "nms_iou"});
   Detector detector;
   detector.name = name;
+  if (const auto order = root.find("either_order")) detector.either_order = order->as_bool();
   read_boxes(root.at("boxes"), detector);
   read_scores(root.at("scores"), detector);
   if (const auto grid = root.find("grid")) read_grid(*grid, detector);

@@ -1,10 +1,20 @@
 #include "compare/detector_check.h"
 
+#include <optional>
+#include <vector>
+
 #include "answers/answer.h"
+#include "answers/detector_search.h"
 #include "compare/model_pair.h"
+#include "qtool/compare/evaluate.h"
 #include "samples/network_inputs.h"
 
 namespace qtool {
+namespace {
+
+constexpr std::int64_t kLookedAt = 3;  // images
+
+}  // namespace
 
 void require_fitting_detector(const AnswerOptions& options, const Executor& fp32,
                               std::span<const Tensor> sample, TensorLayout layout) {
@@ -13,6 +23,28 @@ void require_fitting_detector(const AnswerOptions& options, const Executor& fp32
   Workspace workspace;
   const AnswerReader reader(options, *pair.fp32, layout);
   reader.require_fit(pair.fp32->run(views_of(sample), workspace));
+}
+
+RecognisedDetector recognise_detector(const Executor& fp32, const Samples& samples,
+                                      const Preprocess& preprocess, BadImages policy) {
+  const std::vector<Tensor> first = first_sample(samples, preprocess, policy);
+  const std::vector<Shape> shapes = shapes_of(first);
+  const ModelPair pair = compile_pair(fp32, nullptr, shapes, 1);
+  const ChannelAxis channels =
+      preprocess.layout == TensorLayout::kNchw ? ChannelAxis::kFirst : ChannelAxis::kLast;
+  DetectorSearch search(pair.fp32->outputs(), shapes.front(), channels);
+  if (!search.has_candidates()) return search.result();
+  Workspace workspace;
+  search.add(pair.fp32->run(views_of(first), workspace));
+  // The images are spread over the list, because neighbours may show the same.
+  const Samples others = samples.spread(kLookedAt);
+  std::vector<BadImage> bad;
+  for (std::int64_t i = 1; i < others.size(); ++i) {
+    const std::optional<std::vector<Tensor>> sample = others.load(i, preprocess, policy, bad);
+    if (!sample || shapes_of(*sample) != shapes) continue;
+    search.add(pair.fp32->run(views_of(*sample), workspace));
+  }
+  return search.result();
 }
 
 }  // namespace qtool

@@ -57,6 +57,13 @@ Preprocess preset_yolo() {
   return preset;
 }
 
+Preprocess preset_yolox() {
+  Preprocess preset = preset_yolo();
+  preset.channels = ChannelOrder::kBgr;
+  preset.std = {1.0F};
+  return preset;
+}
+
 constexpr std::array kPresets = {
 #define QTOOL_PRESET(name, summary) PreprocessPreset{#name, summary},
 #include "image/presets.inc"

@@ -46,14 +46,23 @@ std::string lines_of(const std::vector<CommandWords>& commands) {
   return text;
 }
 
-std::string_view sentence_of(NextStep step) {
+std::string preprocessing_sentence(const FirstModel& made) {
+  if (!made.usual_for.empty()) {
+    return to_text("Begin again with ", made.preprocess->asked_option(),
+                   " as the network was trained; for ", made.usual_for, " this is usual:");
+  }
+  return "Say how the network's images are prepared, with --preprocess and a preset or a JSON "
+         "file, and begin again. The presets:";
+}
+
+std::string sentence_of(NextStep step, const FirstModel& made) {
   switch (step) {
     case NextStep::kFindObjects:
+      if (!made.usual_for.empty()) return preprocessing_sentence(made);
       return "Correct --boxes or how images are prepared (see qtool help presets), and begin "
              "again. What FP32 finds in one image:";
     case NextStep::kNamePreprocessing:
-      return "Say how the network's images are prepared, with --preprocess and a preset or a JSON "
-             "file, and begin again. The presets:";
+      return preprocessing_sentence(made);
     case NextStep::kCheckSamples:
       return "Correct --labels (without it, classes are the folders in the order of their "
              "names) or the preprocessing. What FP32 answers to one image:";
@@ -97,7 +106,7 @@ std::string text_of(const FirstModel& made, const Advice& advice,
                   "\nfiles:");
   for (const std::string& file : made.files) text += to_text(" ", printable(file));
   text += to_text("\nthe same in steps:\n", lines_of(made.commands));
-  text += to_text("next: ", advice.why, ". ", sentence_of(advice.step));
+  text += to_text("next: ", advice.why, ". ", sentence_of(advice.step, made));
   if (advice.step == NextStep::kCompareMore) {
     const std::string count =
         advice.samples > 0 ? to_text("about ", advice.samples, " ") : std::string("very many ");

@@ -23,6 +23,9 @@ struct FirstModel {
   /// Number of functions of one element, such as SiLU, that target `qtool` would run as tables but
   /// the target of the model does not.
   std::int64_t functions_left = 0;
+  /// The detector whose usual preprocessing the commands of the next step have, because some of the
+  /// preprocessing was assumed; empty if none is known.
+  std::string usual_for{};
   std::vector<std::string> files{};      ///< the files that were written
   std::vector<CommandWords> commands{};  ///< commands that give the same result in steps
 

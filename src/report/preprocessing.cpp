@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "analyze/next_step.h"
 #include "base/text.h"
 
 namespace qtool {
+
+std::string SourcedPreprocess::asked_option() const { return option_for_fields(assumed); }
 
 std::string text_of(const SourcedPreprocess& sourced) {
   std::string text = to_text("preprocessing ", sourced.source, ":");

@@ -17,6 +17,9 @@ struct SourcedPreprocess {
   std::string source;           ///< ends the phrase "preprocessing ...": `stored in model 'a.onnx'`
   std::vector<Change> changes;  ///< at most one per field
   std::string assumed{};        ///< names of the fields that were assumed; empty if none were
+
+  /// The option that says the assumed fields.
+  [[nodiscard]] std::string asked_option() const;
 };
 
 /// One line that a person can check, without a line feed:

@@ -92,6 +92,9 @@ struct GridLevel {
 struct Detector {
   std::string name;
 
+  /// Boxes and scores have one output each, whose order is open: the boxes are in the only one of
+  /// the two that has four channels.
+  bool either_order = false;
   AnchorRows boxes{};
   std::int64_t first_box_channel = 0;  ///< the first of four channels
   BoxForm form = BoxForm::kCentre;
@@ -101,8 +104,13 @@ struct Detector {
   AnchorRows scores{};
   std::int64_t first_class_channel = 5;       ///< 1 where channel 0 is a background class
   std::optional<std::int64_t> class_count{};  ///< nullopt: all from the first class channel on
+  bool background_last = false;               ///< the last channel is a background class
   BoxFunction class_function = BoxFunction::kNone;
+  bool class_softmax = false;  ///< the numbers of a row pass softmax over all channels of `scores`
   double class_power = 1.0;
+  /// The channel that holds the class as a number. The score of a row is then the number in
+  /// `first_class_channel`.
+  std::optional<std::int64_t> label_channel{};
   std::optional<Objectness> objectness{};  ///< a channel of the rows of `scores`
 
   std::vector<GridLevel> grid{};  ///< in the order of the rows; empty: positions are absolute
@@ -119,6 +127,9 @@ void check(const Detector& detector);
 struct DetectorInfo {
   std::string_view name;
   std::string_view summary;
+  /// The options of a command line that prepare images as the authors of the family do, separated
+  /// by blanks; empty where networks of the family differ.
+  std::string_view preprocessing{};
 };
 
 /// Every named detector, sorted by name.
@@ -130,6 +141,15 @@ Detector find_detector(std::string_view name);
 /// its default. At most 64 KiB. Throws Error(kUsage), which names the field, for an unknown field
 /// or a value outside its domain, and as check() does.
 Detector detector_from_json(std::string_view text, std::string_view name);
+
+/// The family of detectors to which the outputs of a network belong, see recognise_detector().
+struct RecognisedDetector {
+  std::optional<Detector> detector{};
+  std::int64_t images = 0;  ///< number of images whose outputs were looked at
+  /// Without a detector: why the outputs, which look like those of one, have no name. Empty where
+  /// they do not look like those of a detector.
+  std::string doubt{};
+};
 
 /// How well the boxes of the INT8 model agree with the boxes of the FP32 model, over one or many
 /// images. Boxes with a score of at least `score` are counted. An INT8 box matches the FP32 box of

@@ -133,6 +133,13 @@ struct EvalResult {
 std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& preprocess,
                                  BadImages policy);
 
+/// Runs FP32 on a few images, and says to which named detector the shapes and the numbers of its
+/// outputs belong. Nothing is run where the shapes fit none. If several detectors fit, it is the
+/// only one that finds boxes. Cost: compiling a plan, and up to three runs. Throws as
+/// first_sample() and the executor do.
+RecognisedDetector recognise_detector(const Executor& fp32, const Samples& samples,
+                                      const Preprocess& preprocess, BadImages policy);
+
 /// The number of classes that the first output scores for such a sample; 0 when the output is not
 /// one score per class. Cost: compiling a plan; a later run with the same options reuses the plan.
 std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,

@@ -151,6 +151,50 @@ TEST(BoxDecoder, DecodesDistancesAndCornersThatBeginWithY) {
   expect_box(outputs.read(detector, {1, 3, 32, 64}).at(0), 32, 8, 64, 16, 0, 0.75F);
 }
 
+TEST(BoxDecoder, TakesTheBoxesOfAPairFromTheOutputWithFourChannels) {
+  DetectorOutputs outputs({{1, 2, 4}, {1, 2, 3}});
+  outputs.set(0, 4, {0.25F, 0.5F, 0.5F, 0.75F});
+  outputs.set(1, 3, {0.1F, 0.2F, 0.7F});
+  const std::vector<Box> boxes = outputs.read(find_detector("ssd"), {1, 3, 240, 320});
+  ASSERT_EQ(boxes.size(), 1U);
+  expect_box(boxes[0], 80, 120, 160, 180, 1, 0.7F);
+}
+
+TEST(BoxDecoder, SoftmaxOfDetrLeavesOutTheLastClass) {
+  DetectorOutputs outputs({{1, 2, 3}, {1, 2, 4}});
+  // Row 0 is no object; row 1 is class 1 with 6 of 8 parts.
+  outputs.set(0, 0, {0.0F, 0.0F, 5.0F, 0.0F, std::log(6.0F), 0.0F});
+  outputs.set(1, 0, {0.5F, 0.5F, 0.5F, 0.5F, 0.5F, 0.25F, 0.2F, 0.1F});
+  const std::vector<Box> boxes = outputs.read(find_detector("detr"), {1, 3, 200, 100});
+  ASSERT_EQ(boxes.size(), 1U);
+  expect_box(boxes[0], 40, 40, 60, 60, 1, 0.75F);
+  // Numbers beyond the range of exp() give no score, and no infinity.
+  outputs.set(0, 3, {-3e38F, 3e38F, 3e38F});
+  EXPECT_EQ(outputs.read(find_detector("detr"), {1, 3, 200, 100}).at(0).score, 0.5F);
+}
+
+TEST(BoxDecoder, SoftmaxOfSsdCountsItsBackground) {
+  DetectorOutputs outputs({{1, 2, 3}, {1, 2, 4}});
+  outputs.set(0, 3, {0.0F, std::log(6.0F), 0.0F});
+  outputs.set(1, 4, {0.25F, 0.5F, 0.5F, 0.75F});
+  const std::vector<Box> boxes = outputs.read(find_detector("ssd_logits"), {1, 3, 240, 320});
+  ASSERT_EQ(boxes.size(), 1U);
+  expect_box(boxes[0], 80, 120, 160, 180, 0, 0.75F);
+}
+
+TEST(BoxDecoder, Yolo26HoldsItsClassesAsNumbers) {
+  DetectorOutputs outputs({{1, 4, 6}});
+  outputs.set(0, 0, {10, 20, 30, 40, 0.9F, 17, 10, 20, 30, 40, 0.8F, 17});  // not suppressed
+  outputs.set(0, 12, {10, 20, 30, 40, 0.7F, -1, 10, 20, 30, 40, 0.6F, std::nanf("")});
+  const Shape input{1, 3, 640, 640};
+  const std::vector<Box> boxes = outputs.read(find_detector("yolo26"), input);
+  ASSERT_EQ(boxes.size(), 2U);
+  expect_box(boxes[0], 10, 20, 30, 40, 17, 0.9F);
+  expect_box(boxes[1], 10, 20, 30, 40, 17, 0.8F);
+  const BoxDecoder decoder(find_detector("yolo26"), outputs.ports, input, ChannelAxis::kFirst);
+  EXPECT_EQ(decoder.classes(), 0);  // not known
+}
+
 TEST(BoxDecoder, OutputsAreTakenByNameToo) {
   Detector detector = find_detector("ssd");
   detector.boxes.outputs = {std::string("output0")};
@@ -187,6 +231,7 @@ TEST(BoxDecoder, OutputsThatDoNotFitAreRefused) {
   outputs.ports[0].name = "scores";
   EXPECT_THAT(outputs.error(named, input), HasSubstr("no output 'scorse'; did you mean 'scores'"));
   Detector uneven = find_detector("ssd");
+  uneven.either_order = false;
   uneven.scores.outputs = {std::int64_t{0}, std::int64_t{2}};
   EXPECT_THAT(DetectorOutputs({{1, 2, 3}, {1, 4, 4}, {1, 2, 2}}).error(uneven, input),
               HasSubstr("have 3 and 2 channels"));

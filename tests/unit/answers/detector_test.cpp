@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "base/text.h"
 #include "qtool/answers/answer.h"
 #include "qtool/base/error.h"
+#include "qtool/image/preprocess.h"
 
 namespace qtool {
 namespace {
@@ -63,6 +66,32 @@ TEST(Detector, JsonSaysWhatANamedOneDoes) {
   EXPECT_EQ(read.nms_iou, named.nms_iou);
 }
 
+TEST(Detector, JsonSaysWhatNetworksWithoutSuppressionDo) {
+  const Detector detr = detector_from_json(R"({
+    "either_order": true,
+    "boxes": {"outputs": [1]},
+    "scores": {"first": 0, "background_last": true, "function": "softmax"}})",
+                                           "detr.json");
+  EXPECT_TRUE(detr.either_order);
+  EXPECT_TRUE(detr.background_last);
+  EXPECT_TRUE(detr.class_softmax);
+  EXPECT_EQ(detr.class_function, BoxFunction::kNone);
+  const Detector best = detector_from_json(
+      R"({"boxes": {"form": "corners"}, "scores": {"first": 4, "label": 5}})", "best.json");
+  EXPECT_EQ(best.label_channel, 5);
+  EXPECT_FALSE(best.class_softmax);
+}
+
+TEST(Detector, EveryNamedOneHasAUsualPreprocessingOfOptionsAndValues) {
+  for (const DetectorInfo& info : detectors()) {
+    if (info.preprocessing.empty()) continue;
+    const std::vector<std::string> words = split(info.preprocessing, ' ');
+    EXPECT_EQ(words.size() % 2, 0U) << info.name;
+    ASSERT_EQ(words.front(), "--preprocess") << info.name;
+    EXPECT_NO_THROW(static_cast<void>(preprocess_preset(words.at(1)))) << info.name;
+  }
+}
+
 TEST(Detector, JsonErrorsNameTheField) {
   EXPECT_THAT(detector_message("{}"), HasSubstr("'boxes' is missing"));
   EXPECT_THAT(detector_message(R"({"boxes": {}})"), HasSubstr("'scores' is missing"));
@@ -93,6 +122,16 @@ TEST(Detector, JsonErrorsNameTheField) {
   EXPECT_THAT(detector_message(R"({"boxes": {}, "scores": {}, "nms_iou": 2})"),
               HasSubstr(".nms_iou: found 2, expected a number from 0 to 1"));
   EXPECT_THAT(detector_message("[["), HasSubstr("not JSON"));
+  EXPECT_THAT(detector_message(R"({"boxes": {}, "scores": {"label": 5, "count": 3}})"),
+              HasSubstr("a channel holds the label"));
+  EXPECT_THAT(detector_message(R"({"boxes": {}, "scores": {"function": "softmax",
+                                                           "objectness": {"channel": 4}}})"),
+              HasSubstr("softmax needs the numbers of all classes"));
+  EXPECT_THAT(detector_message(R"({"boxes": {"position": {"function": "softmax"}}, "scores": {}})"),
+              HasSubstr("found \"softmax\", expected none, sigmoid"));
+  EXPECT_THAT(detector_message(R"({"either_order": true, "boxes": {"outputs": [0, 1]},
+                                   "scores": {}})"),
+              HasSubstr("only one output of boxes"));
 }
 
 }  // namespace

@@ -244,6 +244,14 @@ TEST(PreprocessPreset, EveryOneIsValidAndSorted) {
   }
 }
 
+TEST(PreprocessPreset, YoloxFeedsBytesOfBgr) {
+  const Preprocess preset = preprocess_preset("yolox");
+  EXPECT_EQ(text_of(preset, PreprocessField::kResize), "letterbox 640x640 fill 114");
+  EXPECT_THAT(differences(preset, preprocess_preset("yolo")),
+              testing::ElementsAre(PreprocessField::kChannels, PreprocessField::kStd));
+  EXPECT_EQ(preset.std, std::vector<float>{1.0F});
+}
+
 TEST(PreprocessFields, DifferInEffectOnly) {
   const Preprocess imagenet = preprocess_preset("imagenet");
   EXPECT_THAT(differences(imagenet, imagenet), testing::IsEmpty());

@@ -100,6 +100,17 @@ TEST(Advise, AsksForASingleFieldByItsOptionAndStillJudges) {
   EXPECT_THAT(advice.why, HasSubstr("give --channels"));
 }
 
+TEST(Advise, AsksForThePreprocessingThatIsUsualForTheDetector) {
+  FirstModel made = good_model();
+  const auto text = [&](const char* assumed) {
+    made.preprocess->assumed = assumed;
+    return text_of(made, advice_on(made), {{"qtool", "help", "presets"}}, 80);
+  };
+  EXPECT_THAT(text("mean, std"), HasSubstr("with --preprocess and a preset or a JSON file"));
+  made.usual_for = "yolox";
+  EXPECT_THAT(text("resize, channels, mean, std"), HasSubstr("Begin again with --preprocess as"));
+}
+
 TEST(Advise, JudgesByTheWorstOutputWhereThereAreNoClasses) {
   const Advice advice = advice_on(without_classes(19.9));
   EXPECT_EQ(advice.step, NextStep::kKeepNodes);
@@ -228,6 +239,10 @@ TEST(Advise, SaysFirstThatFloatFindsNothing) {
                 HasSubstr("FP32 finds no box of score 0.25 or more in any of 1000 images, "
                           "so that nothing was compared; nothing says how"));
     EXPECT_THAT(text_of(made, advice, {{"qtool", "infer"}}, 80), HasSubstr("Correct --boxes or"));
+    made.usual_for = "yolov8";
+    EXPECT_THAT(text_of(made, advice, {{"qtool", "auto"}}, 80),
+                HasSubstr("Begin again with --channels as the network was trained; for yolov8"));
+    made.usual_for.clear();
   }
 }
 

@@ -30,20 +30,20 @@ std::string term(const OptionText& text) {
   return to_text(shift, names, text.value.empty() ? "" : " ", text.value);
 }
 
-void add_examples(const Command& command, Page& page) {
+void add_examples(const Command& command, HelpLayout& page) {
   page.title(command.examples().size() == 1 ? "Example" : "Examples");
   for (const std::string& example : command.examples()) page.command_line(example);
 }
 
 }  // namespace
 
-Page::Page() : width_(page_width()) {}
+HelpLayout::HelpLayout() : width_(page_width()) {}
 
-void Page::paragraph(const std::string& text) { out_ += wrapped(text, 0, width_) + "\n"; }
-void Page::title(const std::string& text) { out_ += to_text("\n", text, ":\n"); }
-void Page::line(const std::string& text) { out_ += to_text("  ", text, "\n"); }
+void HelpLayout::paragraph(const std::string& text) { out_ += wrapped(text, 0, width_) + "\n"; }
+void HelpLayout::title(const std::string& text) { out_ += to_text("\n", text, ":\n"); }
+void HelpLayout::line(const std::string& text) { out_ += to_text("  ", text, "\n"); }
 
-void Page::row(const std::string& term, const std::string& text, std::size_t text_column) {
+void HelpLayout::row(const std::string& term, const std::string& text, std::size_t text_column) {
   const std::size_t column = std::min(text_column, width_ / 3);
   const std::size_t indent = term.find_first_not_of(' ');  // wrapped() would remove the indent
   out_ += to_text("  ", term.substr(0, indent), wrapped(term.substr(indent), 4, width_));
@@ -55,16 +55,16 @@ void Page::row(const std::string& term, const std::string& text, std::size_t tex
   out_ += to_text(wrapped(text, column, width_), "\n");
 }
 
-void Page::command_line(const std::string& line) {
+void HelpLayout::command_line(const std::string& line) {
   out_ += to_text("  ", wrapped(line, 6, width_, " \\"), "\n");
 }
 
-void Page::usage(const std::string& line) {
+void HelpLayout::usage(const std::string& line) {
   out_ += to_text("\nUsage: ", wrapped(line, 7, width_), "\n");
 }
 
 std::string help_page(const Command& command) {
-  Page page;
+  HelpLayout page;
   page.paragraph(command.summary() + ".");
   page.usage("qtool " + synopsis(command));
   page.title("Common options");
@@ -78,7 +78,7 @@ std::string help_page(const Command& command) {
 }
 
 std::string whole_help_page(const Program& program, const Command& command) {
-  Page page;
+  HelpLayout page;
   page.paragraph(command.summary() + ".");
   page.usage("qtool " + synopsis(command));
   for (const OptionGroup& group : groups_of(program, command)) {
@@ -93,7 +93,7 @@ std::string whole_help_page(const Program& program, const Command& command) {
 }
 
 std::string help_page(const Program& program) {
-  Page page;
+  HelpLayout page;
   page.paragraph(program.summary());
   page.usage("qtool COMMAND [options]");
   page.title("Commands");

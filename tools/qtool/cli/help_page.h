@@ -10,9 +10,9 @@ namespace qtool::tool {
 
 /// Lays a page out for the terminal: paragraphs, and lists of terms with their meanings in two
 /// columns, at most 80 columns wide, less on a narrower terminal.
-class Page {
+class HelpLayout {
  public:
-  Page();
+  HelpLayout();
   void paragraph(const std::string& text);
   void title(const std::string& text);
   void line(const std::string& text);

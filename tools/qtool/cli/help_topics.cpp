@@ -18,14 +18,14 @@ constexpr std::size_t kNameWidth = 15;
 
 // Adds one row for each entry of a list of the library: its name and its member `text`.
 template <typename List, typename Entry, typename Text>
-void add_rows(Page& page, const List& list, Text Entry::*text) {
+void add_rows(HelpLayout& page, const List& list, Text Entry::*text) {
   for (const Entry& entry : list) {
     page.row(std::string(entry.name), std::string(entry.*text), kNameWidth);
   }
 }
 
 std::string targets_text() {
-  Page page;
+  HelpLayout page;
   page.paragraph(
       "A target is a back-end that runs the quantized model: it decides which operators get "
       "integers and which types these have. --target NAME of calibrate and quantize chooses it; "
@@ -36,7 +36,7 @@ std::string targets_text() {
 }
 
 std::string presets_text() {
-  Page page;
+  HelpLayout page;
   page.paragraph(
       "A preset says how an image becomes the network's input: size, order of the channels, mean "
       "and deviation. --preprocess NAME takes one, or a JSON file; flags such as --resize and "
@@ -47,10 +47,11 @@ std::string presets_text() {
 }
 
 std::string detectors_text() {
-  Page page;
+  HelpLayout page;
   page.paragraph(
       "A detector says how the outputs of a network become boxes: --boxes NAME of eval and infer. "
-      "FP32's boxes are the truth for those of INT8.");
+      "FP32's boxes are the truth for those of INT8. auto recognises it by the outputs; "
+      "--boxes none turns that off.");
   page.title("Detectors");
   add_rows(page, detectors(), &DetectorInfo::summary);
   page.paragraph(
@@ -68,7 +69,7 @@ std::string detectors_text() {
 }
 
 std::string methods_text() {
-  Page page;
+  HelpLayout page;
   page.paragraph(
       "A method chooses the range of each tensor from its statistics: calibrate --method NAME.");
   page.title("Methods");
@@ -89,7 +90,7 @@ std::string methods_text() {
 }
 
 std::string formats_text() {
-  Page page;
+  HelpLayout page;
   page.paragraph(
       "Calibration tables of this and other tools. quantize --table and the table command read "
       "each of them and know it by its content; table convert --to NAME writes it.");
@@ -99,7 +100,7 @@ std::string formats_text() {
 }
 
 std::string lists_text() {
-  Page page;
+  HelpLayout page;
   page.paragraph(
       "--images takes a folder or a list file. In a folder, every image counts, however deep; "
       "the folder it lies in is its class. Names that begin with a dot are left out. Every result "
@@ -119,7 +120,7 @@ std::string lists_text() {
 }
 
 std::string inputs_text() {
-  Page page;
+  HelpLayout page;
   page.paragraph(
       "--inputs takes tensors for networks whose inputs are no images. They are fed as they are. "
       "Files end in npy, npz (arrays under the inputs' names), pb (a TensorProto of ONNX), bin or "

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/program.h"
 #include "console.h"
+#include "detector_advice.h"
 #include "files.h"
 #include "make_page.h"
 #include "model.h"
@@ -122,36 +123,56 @@ ShownCommand quantize_line(const AutoCommand& options, const Command& command, c
   return line;
 }
 
+// Adds options that say what the outputs are. Other commands have no `--boxes none`.
+void take_outputs(const Command& command, const std::vector<std::string>& options,
+                  ShownCommand& line) {
+  for (const std::string& option : options) {
+    if (option == "--boxes" && command.find(option).value() == kNoBoxes) continue;
+    line.take(command, {option});
+  }
+}
+
 ShownCommand eval_line(const AutoCommand& options, const Command& command, const Halves& halves,
                        const Files& files) {
   ShownCommand line("eval", options.model);
   line.value("--int8", files.model);
   add_samples(halves.compares, line);
   line.take(command, {"--labels"});
-  line.take_group(command, "Outputs");
+  take_outputs(command,
+               {"--boxes", "--box-score", "--nms-iou", "--mask", "--decision", "--text", "--psnr"},
+               line);
   line.take(command, {"--threads"});
   return line;
+}
+
+// The running command again, for `target`, with what is `usual` beside the given preprocessing.
+ShownCommand again_line(const AutoCommand& options, const Command& command,
+                        const std::string& target, const UsualPreprocessing& usual) {
+  ShownCommand again("auto", options.model);
+  again.take(command, {"--images", "--inputs", "--compare", "--limit", "--strict"});
+  again.take_group(command, "Preprocessing");
+  for (std::size_t i = 0; i + 1 < usual.words.size(); i += 2) {
+    if (!command.given(usual.words[i])) again.value(usual.words[i], usual.words[i + 1]);
+  }
+  if (target != kDefaultTarget) again.value("--target", target);
+  again.take(command, {"--effort", "--min-sqnr", "--output-dir", "--labels", "--threads"});
+  again.take_group(command, "Outputs");
+  return again;
 }
 
 // The command lines for the next step. None where only the user can say what is missing.
 std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& options,
                                       const Command& command, const Files& files,
                                       const FirstModel& made, const Recipe& recipe,
-                                      const Halves& halves) {
+                                      const Halves& halves, const UsualPreprocessing& usual) {
   switch (advice.step) {
     case NextStep::kNamePreprocessing:
-      return {{"qtool", "help", "presets"}};
+      if (usual.words.empty()) return {{"qtool", "help", "presets"}};
+      return {again_line(options, command, options.target, usual).words()};
     case NextStep::kAddSamples:
       return {};
-    case NextStep::kOtherTarget: {
-      ShownCommand again("auto", options.model);
-      again.take(command, {"--images", "--inputs", "--compare", "--limit", "--strict"});
-      again.take_group(command, "Preprocessing");
-      again.value("--target", "qtool");
-      again.take(command, {"--effort", "--min-sqnr", "--output-dir", "--labels", "--threads"});
-      again.take_group(command, "Outputs");
-      return {again.words()};
-    }
+    case NextStep::kOtherTarget:
+      return {again_line(options, command, "qtool", {}).words()};
     case NextStep::kKeepNodes: {
       ShownCommand search("search", options.model);
       search.value("--table", files.table);
@@ -159,7 +180,7 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
       search.value(advice.goal.at(0), advice.goal.at(1));
       search.value("--min-integer-macs", kMinIntegers);
       if (advice.goal.at(0) == "--max-top1-drop") search.take(command, {"--labels"});
-      search.take(command, {"--boxes", "--box-score", "--nms-iou", "--mask"});
+      take_outputs(command, {"--boxes", "--box-score", "--nms-iou", "--mask"}, search);
       add_model_options(recipe, search);
       search.value("--output", files.overrides);
       CommandWords quantize = quantize_line(options, command, recipe, halves, files).words();
@@ -177,6 +198,8 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
       return {inspect.words()};
     }
     case NextStep::kFindObjects:
+      if (usual.words.empty()) break;
+      return {again_line(options, command, options.target, usual).words()};
     case NextStep::kCheckSamples:
     case NextStep::kUse:
       break;
@@ -189,7 +212,8 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
   } else if (!outputs.empty()) {
     infer.value("--image", outputs.front().lowest_sqnr_image.string());
   }
-  infer.take(command, {"--labels", "--boxes", "--nms-iou", "--mask"});
+  infer.take(command, {"--labels"});
+  take_outputs(command, {"--boxes", "--nms-iou", "--mask"}, infer);
   return {infer.words()};
 }
 
@@ -246,7 +270,7 @@ Model write_both(const AutoCommand& options, const Model& fp32, const Recipe& re
   return int8;
 }
 
-void run_auto(AutoCommand& options, const Command& command) {
+void run_auto(AutoCommand& options, Command& command) {
   options.run.apply();
   options.preprocess.read();
   EvalOptions eval;
@@ -275,6 +299,15 @@ void run_auto(AutoCommand& options, const Command& command) {
 
   made.preprocess =
       options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
+  UsualPreprocessing usual;
+  if (made.preprocess) {
+    if (options.outputs.say_nothing() && options.images.labels.empty()) {
+      recognise_boxes(command, *fp32.executor, samples, *made.preprocess, options.images.policy());
+      eval.answers = options.outputs.read();
+    }
+    usual = usual_preprocessing(command, *made.preprocess);
+    if (!usual.words.empty()) made.usual_for = usual.detector;
+  }
   StepDisplay display(options.run, std::string(samples.noun()));
   MakeOptions make = display.options(fp32);
   if (made.preprocess) make.preprocess = made.preprocess->preprocess;
@@ -304,7 +337,7 @@ void run_auto(AutoCommand& options, const Command& command) {
   made.files = {files.table, files.model};
   const Advice advice = advise(figures_of(made));
   const std::vector<CommandWords> next =
-      commands_of(advice, options, command, files, made, recipe, halves);
+      commands_of(advice, options, command, files, made, recipe, halves, usual);
   if (!options.report.empty()) {
     Files improved = files;
     improved.model =
@@ -351,6 +384,7 @@ void add_auto(Program& program, Session& session) {
   options->preprocess.add_to(command);
   refuse_preprocess_of_tensors(command);
   options->outputs.add_to(command);
+  options->outputs.allow_no_boxes(command);
   add_verify_limit(command, options->min_sqnr_db);
   options->run.add_to(command);
   command.show_first({"model", "--images", "--inputs", "--compare", "--labels", "--limit",

@@ -165,6 +165,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   Model fp32;
   fp32.path = options.model;
   fp32.loaded = load_model(options.model);
+  if (named) fit_letterbox(options.preprocess, fp32.loaded, *named);
   const Graph prepared = prepare(fp32.loaded, interrupted);
   if (const std::optional<NodeId> node = quantized_node(fp32.loaded)) {
     throw Error(ErrorCode::kUnsupported,

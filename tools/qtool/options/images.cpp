@@ -35,6 +35,7 @@ std::vector<float> parse_floats(const std::string& text, const char* option) {
 bool is_preprocess_file(std::string_view name) { return name.ends_with(".json"); }
 
 constexpr std::string_view kNone = "none";
+constexpr std::string_view kSquashWord = "squash";
 constexpr std::string_view kAssumed = "assumed";
 
 /// Width and height; one number stands for both.
@@ -126,6 +127,14 @@ Preprocess read_preprocess(const std::string& name) {
   }
 }
 
+void fit_letterbox(const std::string& name, const Graph& graph, Preprocess& preprocess) {
+  if (is_preprocess_file(name) || preprocess.resize != ResizeMode::kLetterbox) return;
+  const InputGeometry geometry = geometry_of(graph);
+  if (geometry.height == 0 || geometry.width == 0) return;
+  preprocess.resize_width = geometry.width;
+  preprocess.resize_height = geometry.height;
+}
+
 void refuse_preprocess_of_tensors(Command& command) {
   for (const auto& option : command.options()) {
     if (option->group() != kPreprocessingGroup) continue;
@@ -142,8 +151,10 @@ void PreprocessOptions::add_to(Command& command) {
   };
   take_preprocess(text("--preprocess", preprocess_, "Preset or JSON file, see qtool help presets",
                        "NAME|FILE"));
-  text("--resize", resize_, "Resize to this size, whatever the proportions; none: do not",
-       "WxH|none");
+  text("--resize", resize_,
+       "Resize to this size, whatever the proportions; none: do not\n"
+       "After a letterbox it is the size of the letterbox. squash: the same size, without one.",
+       "WxH|squash|none");
   command.option("--resize-shorter", resize_shorter_, "Resize the shorter side to N pixels")
       .placeholder("N")
       .check(whole_number(1, 16384))
@@ -181,7 +192,8 @@ void PreprocessOptions::read() {
   }
   for (const auto& [option, value] :
        {std::pair("--resize", &resize_), {"--letterbox", &letterbox_}, {"--crop", &crop_}}) {
-    if (!value->empty() && *value != kNone) static_cast<void>(parse_size(*value, option));
+    const bool is_word = *value == kNone || (value == &resize_ && *value == kSquashWord);
+    if (!value->empty() && !is_word) static_cast<void>(parse_size(*value, option));
   }
   for (const auto& [option, value] : {std::pair("--mean", &mean_), {"--std", &std_}}) {
     if (!value->empty()) static_cast<void>(parse_floats(*value, option));
@@ -195,13 +207,25 @@ void PreprocessOptions::read() {
   }
 }
 
-void PreprocessOptions::apply_resize(Preprocess& preprocess) const {
+// A letterbox stays one, because a network that was trained with it does worse on squashed images.
+void PreprocessOptions::apply_size(Preprocess& preprocess) const {
   if (resize_ == kNone) {
     preprocess.resize = ResizeMode::kNone;
-  } else if (!resize_.empty()) {
+  } else if (resize_ == kSquashWord) {
+    if (preprocess.resize != ResizeMode::kLetterbox && preprocess.resize != ResizeMode::kSquash) {
+      throw Error(ErrorCode::kUsage,
+                  to_text("--resize squash: takes the size of a letterbox, the resize is '",
+                          text_of(preprocess, PreprocessField::kResize), "'; give --resize WxH"));
+    }
     preprocess.resize = ResizeMode::kSquash;
+  } else if (!resize_.empty()) {
+    if (preprocess.resize != ResizeMode::kLetterbox) preprocess.resize = ResizeMode::kSquash;
     std::tie(preprocess.resize_width, preprocess.resize_height) = parse_size(resize_, "--resize");
   }
+}
+
+void PreprocessOptions::apply_resize(Preprocess& preprocess) const {
+  apply_size(preprocess);
   if (resize_shorter_) {
     preprocess.resize = ResizeMode::kShorterSide;
     preprocess.resize_shorter = *resize_shorter_;
@@ -317,6 +341,7 @@ SourcedPreprocess PreprocessOptions::choose(const std::optional<StoredPreprocess
   if (named_) {
     chosen.source = named_->source;
     said = chosen.preprocess = named_->preprocess;
+    if (!preprocess_.empty()) fit_letterbox(preprocess_, graph, chosen.preprocess);
     fill_layout(geometry, chosen.preprocess);
     apply_flags(chosen);
     if (resize_ != kNone) fill_size(geometry, chosen.preprocess);
@@ -355,11 +380,10 @@ SourcedPreprocess PreprocessOptions::choose(const std::optional<StoredPreprocess
   if (chosen.source == kAssumed) {
     chosen.assumed = assumed_fields();
     if (!chosen.assumed.empty()) {
-      // The option of a field is called like the field.
       const bool several = chosen.assumed.find(',') != std::string::npos;
       warning(to_text("no preprocessing is stored or named; assumed without knowing: ",
                       chosen.assumed, ". Name what the network was trained with by ",
-                      several ? "--preprocess or flags" : to_text("--", chosen.assumed)));
+                      chosen.asked_option(), several ? " or flags" : ""));
     }
   }
   if (const std::optional<std::string> doubt = doubtful(chosen.preprocess)) warning(*doubt);

@@ -24,6 +24,10 @@ void take_preprocess(Option& option);
 /// The preset called `name`, or the preprocessing in the .json file `name`.
 Preprocess read_preprocess(const std::string& name);
 
+/// Gives the letterbox of the preset `name`, which suits any size, the size of the network's input.
+/// Does nothing if the size is open, or if `name` is a file.
+void fit_letterbox(const std::string& name, const Graph& graph, Preprocess& preprocess);
+
 /// How images become the network's input. --preprocess names a whole preprocessing. Each other flag
 /// changes one field of the named, stored or assumed preprocessing; --channels also brings mean and
 /// std into the new order.
@@ -60,6 +64,7 @@ class PreprocessOptions {
 
   void apply_flags(SourcedPreprocess& sourced) const;
   void apply_resize(Preprocess& preprocess) const;
+  void apply_size(Preprocess& preprocess) const;
   void apply_channels(const std::string& source, Preprocess& preprocess) const;
   [[nodiscard]] std::string flags_for(PreprocessField field) const;
   [[nodiscard]] std::string assumed_fields() const;

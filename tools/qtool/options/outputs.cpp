@@ -27,6 +27,18 @@ Detector read_detector(const std::string& name) {
   return detector_from_json(read_input(name, kMaxDetectorBytes), name);
 }
 
+std::vector<std::string> detector_names() {
+  std::vector<std::string> names;
+  for (const DetectorInfo& detector : detectors()) names.emplace_back(detector.name);
+  return names;
+}
+
+// The value of --boxes in the spelling of the list.
+std::string detector_name(std::string_view name) {
+  if (!is_detector_file(name)) static_cast<void>(find_detector(name));
+  return std::string(name);
+}
+
 // The library reports a wrong number as a wrong argument. Here it came from an option, so the error
 // names the option.
 double number_of(const std::string& text, const char* option) {
@@ -66,18 +78,13 @@ std::vector<std::string> read_characters(const std::string& name, std::int64_t b
 }  // namespace
 
 void OutputOptions::add_to(Command& command, PsnrUse psnr) {
-  std::vector<std::string> names;
-  for (const DetectorInfo& detector : detectors()) names.emplace_back(detector.name);
   command
       .option("--boxes", boxes_,
               "The network is a detector: compare boxes, see qtool help detectors\n"
               "A name, or a JSON file.")
       .placeholder("DETECTOR")
       .group(kOutputsGroup)
-      .name_of(names, [](std::string_view name) {
-        if (!is_detector_file(name)) static_cast<void>(find_detector(name));
-        return std::string(name);
-      });
+      .name_of(detector_names(), detector_name);
   command
       .option("--box-score", scores_,
               "Scores from which boxes count\n"
@@ -129,9 +136,29 @@ void OutputOptions::add_to(Command& command, PsnrUse psnr) {
       .group(kOutputsGroup);
 }
 
+void OutputOptions::allow_no_boxes(Command& command) const {
+  std::vector<std::string> names = detector_names();
+  names.emplace_back(kNoBoxes);
+  command.find("--boxes")
+      .text(
+          "The network is a detector: compare boxes, see qtool help detectors\n"
+          "A name, or a JSON file. Without it, the outputs are looked at; none: do not.")
+      .name_of(names, [](std::string_view name) {
+        return name == kNoBoxes ? std::string(name) : detector_name(name);
+      });
+}
+
+bool OutputOptions::say_nothing() const {
+  return boxes_.empty() && mask_.empty() && !decision_ && !text_blank_ && !psnr_peak_;
+}
+
 AnswerOptions OutputOptions::read() const {
   AnswerOptions answers;
-  if (!boxes_.empty()) {
+  if (boxes_ == kNoBoxes && (!scores_.empty() || nms_iou_)) {
+    throw Error(ErrorCode::kUsage, to_text(scores_.empty() ? "--nms-iou" : "--box-score",
+                                           ": needs a detector, found --boxes none"));
+  }
+  if (!boxes_.empty() && boxes_ != kNoBoxes) {
     Detector detector = read_detector(boxes_);
     if (!scores_.empty()) {
       detector.thresholds.clear();
