@@ -87,6 +87,7 @@ void FoundModels::judge(const TriedModels& tried, std::size_t chosen, SearchResu
     const auto judged = [&](const Samples& samples, std::vector<BadImage>& bad) {
       return judged_part(fp32_, *int8, best.get(), samples, options_, trial_options_.progress, bad);
     };
+    result.held_copies = copies_of_searched(split_, options_.threads, trial_options_.stop);
     if (split_.held) result.held_out = judged(*split_.held, result.bad);
     std::vector<BadImage> known;  // the models that were tried left them out, too
     result.searched = judged(split_.searched, known);

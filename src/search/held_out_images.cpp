@@ -123,6 +123,17 @@ SplitSamples hold_back(const Samples& samples) {
   return {samples.all_but_part(kHeldPart, kParts), samples.part(kHeldPart, kParts)};
 }
 
+std::int64_t copies_of_searched(const SplitSamples& split, int threads, const StopCheck& stop) {
+  if (!split.held) return 0;
+  std::vector<std::uint64_t> ids;
+  for (const std::optional<std::uint64_t>& id : content_ids(split.searched, threads)) {
+    if (id) ids.push_back(*id);
+  }
+  std::ranges::sort(ids);
+  const std::optional<Overlap> overlap = overlap_of(ids, *split.held, threads, stop);
+  return overlap ? overlap->common : 0;
+}
+
 void judge(const std::vector<SearchGoal>& goals, SearchedPart& part) {
   part.verdict = GoalVerdict::kReached;
   part.deciding_images = 0;

@@ -22,6 +22,10 @@ struct SplitSamples {
 /// third.
 SplitSamples hold_back(const Samples& samples);
 
+/// How many of the held samples are copies of samples that are searched on, by content. 0 where
+/// none are held. `threads`, `stop`: as for overlap_of(). Cost: reads all samples.
+std::int64_t copies_of_searched(const SplitSamples& split, int threads, const StopCheck& stop);
+
 /// Judges the goals by the intervals of `part.best`: sets the verdict and the number of images that
 /// would decide. A figure without an interval decides nothing.
 void judge(const std::vector<SearchGoal>& goals, SearchedPart& part);

@@ -159,8 +159,9 @@ struct SearchResult {
   /// more than the cheapest. If no model reaches the goals, the model that is nearest to them: the
   /// goal that it misses most is missed by least, where a decibel counts as much as a percent.
   SearchPoint best;
-  bool reached = false;        ///< on the images that were searched on
-  std::int64_t held_back = 0;  ///< images that no model was chosen by
+  bool reached = false;          ///< on the images that were searched on
+  std::int64_t held_back = 0;    ///< images that no model was chosen by
+  std::int64_t held_copies = 0;  ///< those among them that are copies of images searched on
   /// The base model and `best` on the images that were searched on, and on the images that were
   /// held back. nullopt if the search was stopped, or no images were held back.
   std::optional<SearchedPart> searched{};

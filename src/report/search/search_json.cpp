@@ -146,6 +146,7 @@ std::string json_of(const SearchResult& result,
   json["int8"] = json_of_point(result.int8);
   json["best"] = json_of_point(result.best);
   json["held_back"] = result.held_back;
+  json["held_copies"] = result.held_copies;
   json["searched"] = json_of_part(result.searched);
   json["held_out"] = json_of_part(result.held_out);
   json["loudest"] = json_of_points(result.loudest);

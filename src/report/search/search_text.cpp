@@ -154,9 +154,13 @@ std::string parts_text(const SearchResult& result) {
                     " images of the search: ", part_text(*result.searched, result.goals), "\n");
   }
   if (result.held_out) {
-    text += to_text("On ", result.held_out->best.images,
-                    " images held back: ", part_text(*result.held_out, result.goals), ": ",
-                    verdict_text(*result.held_out), "\n");
+    const std::string copies =
+        result.held_copies == 0
+            ? ""
+            : to_text(", of which ", result.held_copies, " are copies of images of the search");
+    text += to_text("On ", result.held_out->best.images, " images held back", copies, ": ",
+                    part_text(*result.held_out, result.goals), ": ", verdict_text(*result.held_out),
+                    "\n");
   } else if (result.held_back == 0) {
     text += to_text("No images were held back, because there are fewer than ", kLeastForHoldOut,
                     ": other images say what the choice is worth\n");

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
+#include "support/image_folder.h"
 
 namespace qtool {
 namespace {
@@ -34,6 +36,15 @@ TEST(HoldBack, TakesNoneOfAFewImages) {
   const SplitSamples split = hold_back(numbered(kLeastForHoldOut - 1));
   EXPECT_FALSE(split.held.has_value());
   EXPECT_EQ(split.searched.size(), kLeastForHoldOut - 1);
+}
+
+TEST(CopiesOfSearched, AreCountedByContent) {
+  const ImageFolder folder(4, 14);
+  folder.add("z.ppm", 3);  // the last one, which is held back, is a copy of 3.ppm
+  const SplitSamples split = hold_back(folder.list());
+  ASSERT_EQ(split.held->path(4).filename(), "z.ppm");
+  EXPECT_EQ(copies_of_searched(split, 1, {}), 1);
+  EXPECT_EQ(copies_of_searched(hold_back(numbered(3)), 1, {}), 0);
 }
 
 class JudgeTest : public testing::Test {
