@@ -363,6 +363,7 @@ void add_analyze(Program& program, Session& session) {
   options->images.add_to(command, SamplesUse::kMeasure);
   options->preprocess.add_to(command);
   refuse_preprocess_of_tensors(command);
+  command.not_with("--calibrated-on", {{"--inputs", {}}});
   options->run.add_to(command);
   command.show_first({"model", "--int8", "--table", "--images", "--inputs", "--limit",
                       "--preprocess", "--top", "--suggest", "--report", "--baseline", "--threads",
