@@ -61,7 +61,7 @@ std::string text_of(const EvalResult& result, std::size_t width) {
   }
   const double fp32_rate = result.images_per_second(result.fp32);
   const double int8_rate = result.images_per_second(int8);
-  std::vector<std::string> speed{to_text(result.noun, "s/s"), to_fixed(fp32_rate, 1)};
+  std::vector<std::string> speed{to_text(result.noun, "s/s in qtool"), to_fixed(fp32_rate, 1)};
   add_int8_columns(speed, {to_fixed(int8_rate, 1), ratio(int8_rate, fp32_rate)}, has_int8);
   table.add(speed);
 

@@ -25,7 +25,7 @@ Json interval_json(const MedianInterval& time) {
 }  // namespace
 
 std::string text_of(const FasterResult& result) {
-  std::string text = "--faster-only: ";
+  std::string text = "--faster-only, in qtool on this machine: ";
   if (result.fp32_alone) {
     text += "FP32 is faster than every mix with integers that was tried; nothing is on integers\n";
   } else if (result.exclude.empty()) {

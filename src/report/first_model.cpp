@@ -71,7 +71,9 @@ std::string sentence_of(NextStep step, const FirstModel& made) {
              "or list of --images or --inputs.";
     case NextStep::kOtherTarget:
       return "Begin again for target qtool, which runs each of them as one table and scales the "
-             "channels around it (other runtimes read the model and compute them in FP32):";
+             "channels around it. That is fast in qtool. Other runtimes read the model, compute "
+             "them in "
+             "FP32 and may be slower than with target cpu:";
     case NextStep::kKeepNodes:
       return "Search the nodes that must stay in FP32 (it says so where that is not enough), and "
              "quantize without them:";

@@ -232,8 +232,8 @@ std::string text_of(const ProfileResult& result, std::size_t width, ListLength l
   text += total("FP32", result.fp32);
   if (has_int8) {
     text += total("INT8", *result.int8);
-    text +=
-        to_text("speed-up: ", ratio(result.fp32.median_seconds, result.int8->median_seconds), "\n");
+    text += to_text("speed-up in qtool: ",
+                    ratio(result.fp32.median_seconds, result.int8->median_seconds), "\n");
   }
   return text;
 }

@@ -62,7 +62,7 @@
       bytes.int8 > 0 ? `${(bytes.fp32 / bytes.int8).toFixed(1)} times smaller` : '');
     card(`Time of ${page.noun === 'image' ? 'an image' : 'a sample'}`, milliseconds(latency.int8_seconds),
       `FP32: ${milliseconds(latency.fp32_seconds)}`,
-      `median of ${latency.repeat} runs, ${many(latency.threads, 'thread')}`);
+      `in qtool, median of ${latency.repeat} runs, ${many(latency.threads, 'thread')}`);
     if (macs.all > 0) {
       card('Multiplications on integers', percent(macs.integer / macs.all),
         `of ${(macs.all / 1e6).toPrecision(3)} million`);

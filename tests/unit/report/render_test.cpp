@@ -107,8 +107,8 @@ TEST(TextTable, NoLineIsLongerThanItMayBe) {
 
 TEST(TextOfEval, ComparesTheModelsInOneTable) {
   const std::string text = text_of(two_model_result());
-  EXPECT_THAT(text, HasSubstr("top-1       75.00 %  74.50 %   -0.50"));
-  EXPECT_THAT(text, HasSubstr("images/s      100.0    400.0   4.00x"));
+  EXPECT_THAT(text, HasSubstr("top-1                75.00 %  74.50 %   -0.50"));
+  EXPECT_THAT(text, HasSubstr("images/s in qtool      100.0    400.0   4.00x"));
   EXPECT_THAT(
       text,
       HasSubstr("agreement: 99.00 %, 96.4 to 99.7 % (same top-1 class for 198 of 200 images)"));
@@ -184,7 +184,7 @@ TEST(TextOfProfile, PutsStepsOfTheSameNodeSideBySide) {
               testing::ContainsRegex("conv1 +Conv +fp32 +2.000 +[^ ]+ +avx2 +0.500 +[^ ]+ +4.00x"));
   EXPECT_THAT(text, testing::ContainsRegex("quantize +Conv +portable +0.100 +[^ ]+\n"));
   EXPECT_THAT(text, testing::ContainsRegex("relu1 +Conv +fp32 +1.000 +[^ ]+\n"));
-  EXPECT_THAT(text, HasSubstr("speed-up: 3.00x"));
+  EXPECT_THAT(text, HasSubstr("speed-up in qtool: 3.00x"));
   EXPECT_EQ(json::parse(json_of(result))["int8"]["steps"][1]["kernel"], "avx2");
 }
 
