@@ -146,22 +146,28 @@ std::string no_class_sums(const Detector& detector, const TensorView& map) {
 // The numbers of the boxes in rows of `channels` numbers, of which the first four are the box.
 struct BoxNumbers {
   double misordered = 0.0;  // share of the rows whose right or bottom corner precedes the left, top
+  double outside = 0.0;     // share of the rows with a number below -margin or above 1 + margin
   double lowest = 0.0;
   double highest = 0.0;
 };
 
-BoxNumbers numbers_of(const TensorView& boxes) {
+BoxNumbers numbers_of(const TensorView& boxes, double margin) {
   const auto channels = static_cast<std::size_t>(boxes.shape[2]);
   const auto rows = static_cast<std::size_t>(boxes.shape[1]);
   const std::span<const float> values = boxes.values<float>();
   BoxNumbers numbers;
   std::int64_t misordered = 0;
+  std::int64_t outside = 0;
   for (std::size_t row = 0; row < rows; ++row) {
     const std::span<const float> box = values.subspan(row * channels, 4);
     if (box[2] < box[0] || box[3] < box[1]) ++misordered;
-    numbers.lowest = std::min(numbers.lowest, static_cast<double>(std::ranges::min(box)));
-    numbers.highest = std::max(numbers.highest, static_cast<double>(std::ranges::max(box)));
+    const auto low = static_cast<double>(std::ranges::min(box));
+    const auto high = static_cast<double>(std::ranges::max(box));
+    if (low < -margin || high > 1.0 + margin) ++outside;
+    numbers.lowest = std::min(numbers.lowest, low);
+    numbers.highest = std::max(numbers.highest, high);
   }
+  numbers.outside = static_cast<double>(outside) / static_cast<double>(rows);
   numbers.misordered = static_cast<double>(misordered) / static_cast<double>(rows);
   return numbers;
 }
@@ -170,10 +176,9 @@ std::string no_pair(const Detector& detector, std::span<const TensorView> output
   const auto view = [&](const AnchorRows& rows) -> const TensorView& {
     return outputs[static_cast<std::size_t>(std::get<std::int64_t>(rows.outputs.front()))];
   };
-  const BoxNumbers numbers = numbers_of(view(detector.boxes));
   const bool corners = detector.form == BoxForm::kCorners;
-  const double margin = corners ? kShareMargin : kRounding;
-  if (numbers.lowest < -margin || numbers.highest > 1.0 + margin) {
+  const BoxNumbers numbers = numbers_of(view(detector.boxes), corners ? kShareMargin : kRounding);
+  if (numbers.outside > kMostOutside) {
     return to_text("found boxes with numbers from ", to_fixed(numbers.lowest, 2), " to ",
                    to_fixed(numbers.highest, 2), ", expected shares of the input, 0 to 1");
   }
@@ -193,7 +198,7 @@ std::string no_pair(const Detector& detector, std::span<const TensorView> output
 }
 
 std::string no_best_rows(const TensorView& view) {
-  if (numbers_of(view).misordered > 0.0) {
+  if (numbers_of(view, 0.0).misordered > 0.0) {
     return "found boxes with corners in the wrong order, expected none";
   }
   const std::span<const float> values = view.values<float>();
@@ -332,7 +337,9 @@ RecognisedDetector DetectorSearch::result() const {
       found.doubt += to_text(separator, name, " fits");
     }
   }
-  if (found.doubt.empty()) found.doubt = heads_;
+  if (fit.empty() && !heads_.empty()) {
+    found.doubt += to_text(found.doubt.empty() ? "" : "; ", heads_);
+  }
   return found;
 }
 

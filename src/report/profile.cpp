@@ -12,6 +12,7 @@
 #include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "compare/metrics.h"
 #include "json/json_text.h"
 #include "report/durations.h"
 
@@ -238,7 +239,22 @@ std::string text_of(const ProfileResult& result, std::size_t width, ListLength l
   return text;
 }
 
-std::string json_of(const ProfileResult& result) {
+std::string text_of(const OtherTimes& times) {
+  std::string text =
+      to_text("in ", times.runtime, ", median of ", times.seconds.front().size(), " runs, ",
+              times.threads, times.threads == 1 ? " thread\n" : " threads\n");
+  std::vector<MedianInterval> medians;
+  for (std::size_t i = 0; i < times.seconds.size(); ++i) {
+    const MedianInterval& time = medians.emplace_back(median_interval(times.seconds[i]));
+    text += to_text(i == 0 ? "FP32" : "INT8", ": ", milliseconds(time.median),
+                    " ms (95 %: ", milliseconds(time.low), " to ", milliseconds(time.high), ")\n");
+  }
+  if (medians.size() < 2) return text;
+  return to_text(text, "speed-up in ", times.runtime, ": ",
+                 ratio(medians[0].median, medians[1].median), "\n");
+}
+
+std::string json_of(const ProfileResult& result, const OtherTimes* other) {
   Json json{{"threads", result.threads},
             {"repeat", result.repeat},
             {"batch", result.batch},
@@ -248,6 +264,14 @@ std::string json_of(const ProfileResult& result) {
               {"copied_bytes_per_second", result.peak.copied_bytes_per_second}}},
             {"fp32", json_of_plan(result.fp32, result.peak)}};
   if (result.int8) json["int8"] = json_of_plan(*result.int8, result.peak);
+  if (other != nullptr) {
+    json["also"] = {{"runtime", other->runtime}, {"threads", other->threads}};
+    for (std::size_t i = 0; i < other->seconds.size(); ++i) {
+      const MedianInterval time = median_interval(other->seconds[i]);
+      json["also"][i == 0 ? "fp32" : "int8"] = {
+          {"median_seconds", time.median}, {"low_seconds", time.low}, {"high_seconds", time.high}};
+    }
+  }
   return json_text(json);
 }
 

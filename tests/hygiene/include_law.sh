@@ -36,7 +36,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     # Only these headers give access to the denormal bits of the control register.
     rule("intrin[.]h$|^arm_neon[.]h$",
          isa_file "|^src/base/floating_point_mode[.]cpp$|^src/kernels/(intrinsics|(epilogue|pairwise)_[a-z0-9]+)[.]h$")
-    rule("^(unistd|sched|fcntl|poll|malloc)[.]h$|^sys/[a-z]+[.]h$", "^src/base/|^tools/qtool/")
+    rule("^(unistd|sched|fcntl|poll|spawn|malloc)[.]h$|^sys/[a-z]+[.]h$", "^src/base/|^tools/qtool/")
   }
   function rule(header, place) { header_pattern[++rules] = header; place_pattern[rules] = place }
   function breach(what) { print FILENAME ":" FNR ": " what; breaches = 1 }
@@ -54,7 +54,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     is_public = target ~ /^qtool\//
     if (room == "tools" && target !~ /\//) next  # a header of the program
     split(target, part, "/"); other = is_public ? part[2] : part[1]
-    if (room == "tools" && other ~ /^(commands|options|cli)$/) next
+    if (room == "tools" && other ~ /^(commands|options|other_programs|cli)$/) next
     if (in_public && !is_public) breach("a public header includes the internal \"" target "\"")
     else if (room == "tools" && !is_public && other !~ /^(base|report)$/)
       breach("tools include the internal \"" target "\"")

@@ -143,8 +143,8 @@ Json set_json(const std::optional<CheckedSet>& set) {
 Json figures_of(const Page& page) {
   const Coverage coverage = coverage_of_page(page);
   Json figures;
-  figures["analysis"] = Json::parse(
-      json_of(page.analysis, page.preprocess, page.suggestions, page.commands, page.change));
+  figures["analysis"] = Json::parse(json_of(page.analysis, page.preprocess, page.suggestions,
+                                            page.commands, nullptr, page.change));
   for (Json& source : figures["analysis"]["sources"]) {
     for (const char* drawn : {"channel_ranges", "weight_channels"}) source.erase(drawn);
   }

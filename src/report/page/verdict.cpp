@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "compare/intervals.h"
+#include "report/durations.h"
 #include "report/shell.h"
 
 namespace qtool {
@@ -82,7 +83,9 @@ std::string change_text(const Change& change) {
   if (change.rewrites) {
     add(change.rewrites->empty() ? "channels as they are" : "channels equalized");
   }
-  if (!change.corrected_on.empty()) add("biases corrected on images");
+  if (!change.target.empty()) add(to_text("target ", change.target));
+  if (!change.effort.empty()) add(to_text("effort ", change.effort));
+  if (change.corrects_biases) add("biases corrected on images");
   return text.empty() ? shell_line(options_of(change).words) : text;
 }
 
@@ -108,9 +111,9 @@ void add_best_change(const SuggestResult& tried, const MakingCommands& making, c
     verdict.next = to_text("Try the best of the changes that were made: ", change, ". It brings ",
                            to_signed_fixed(best.gain_db, 2), " dB; compare it");
   }
-  verdict.next += to_text(" on other ", compared.noun, "s (here ", to_fixed(tried.sqnr_db, 2),
-                          " dB become ", to_fixed(best.sqnr_db, 2), " dB, ",
-                          to_signed_fixed(1e3 * best.slower_seconds.median, 2), " ms each).");
+  verdict.next +=
+      to_text(" on other ", compared.noun, "s (here ", to_fixed(tried.sqnr_db, 2), " dB become ",
+              to_fixed(best.sqnr_db, 2), " dB; time of an image ", slower_by(best.cost), ").");
   const ChangeOptions options = options_of(best.change);
   const ChangeLine line = line_of(options, making);
   if (line.complete) {

@@ -155,6 +155,7 @@ TEST(DetectorSearch, SaysWhatIsMissingInHeadsThatAreNotDecoded) {
   const std::string doubt = answers.search().doubt;
   EXPECT_EQ(answers.name(), "");
   EXPECT_THAT(doubt, HasSubstr("yolox_heads: found scores from -3.00 to 3.00, expected 0 to 1"));
+  EXPECT_THAT(doubt, HasSubstr("maps of strides 8, 16, 32, which may be the heads of a detector"));
   HeadOutputs two;
   two.map(4, 144, logit).map(2, 144, logit);
   EXPECT_THAT(two.search().doubt, HasSubstr("the outputs [1, 144, 4, 4], [1, 144, 2, 2] are maps "

@@ -69,8 +69,8 @@ class DetectorNetwork {
     return *this;
   }
   DetectorNetwork& corners() {
-    values("half", {1}, {0.5F});
-    node("half_wh = Mul (wh, half)");
+    values("quarter", {1}, {0.25F});  // small boxes, which lie inside the image
+    node("half_wh = Mul (wh, quarter)");
     node("low = Sub (xy, half_wh)");
     node("high = Add (xy, half_wh)");
     return *this;

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "options/run.h"
 #include "options/sequence.h"
 #include "options/shape.h"
+#include "other_programs/other_runtime.h"
 #include "progress.h"
 #include "qtool/compare/profile.h"
 #include "report/profile.h"
@@ -20,6 +22,8 @@
 
 namespace qtool::tool {
 namespace {
+
+constexpr std::int64_t kUntimedRuns = 3;
 
 struct BenchCommand {
   std::string model;
@@ -29,6 +33,7 @@ struct BenchCommand {
   SequenceOptions sequence;
   std::optional<std::int64_t> batch;
   std::int64_t repeat = 50;
+  std::string also_time;
   RunOptions run;
 };
 
@@ -41,19 +46,45 @@ std::vector<Tensor> bench_sample(const BenchCommand& options, const Graph& graph
   return noise_of(graph, options.shapes.concrete(graph, options.batch));
 }
 
-void run_bench(BenchCommand& options) {
-  options.run.apply();
-  const Models models = open_models(options.model, options.int8);
-  const std::vector<Tensor> sample = bench_sample(options, models.fp32.executor->graph());
+// The times of the same models in the runtime of --also-time.
+std::optional<OtherTimes> also_time(const BenchCommand& options, const ProfileResult& result,
+                                    std::span<const Tensor> sample) {
+  if (options.also_time.empty()) return std::nullopt;
+  OtherRuntimeJob job;
+  job.models = {options.model};
+  job.threads = result.threads;
+  job.repeat = options.repeat;
+  job.seconds = result.fp32.median_seconds;
+  if (result.int8) {
+    job.models.push_back(options.int8);
+    job.seconds += result.int8->median_seconds;
+  }
+  job.seconds *= static_cast<double>(options.repeat + kUntimedRuns);
+  return time_in_onnxruntime(job, sample);
+}
+
+ProfileResult profile_with_progress(const BenchCommand& options, const Models& models,
+                                    std::span<const Tensor> sample) {
   ProgressDisplay progress("bench", "runs", options.run.progress_style());
   ProfileOptions profile_options;
   profile_options.threads = options.run.threads;
   profile_options.repeat = options.repeat;
   profile_options.progress = progress.callback();
-  const ProfileResult result =
-      profile(*models.fp32.executor, models.int8_executor(), sample, profile_options);
-  options.run.json ? print_result(json_of(result))
-                   : print_text(text_of(result, result_columns(), options.run.quiet_length()));
+  return profile(*models.fp32.executor, models.int8_executor(), sample, profile_options);
+}
+
+void run_bench(BenchCommand& options) {
+  options.run.apply();
+  const Models models = open_models(options.model, options.int8);
+  const std::vector<Tensor> sample = bench_sample(options, models.fp32.executor->graph());
+  const ProfileResult result = profile_with_progress(options, models, sample);
+  const std::optional<OtherTimes> other = also_time(options, result, sample);
+  if (options.run.json) {
+    print_result(json_of(result, other ? &*other : nullptr));
+    return;
+  }
+  print_text(text_of(result, result_columns(), options.run.quiet_length()));
+  if (other) print_text(text_of(*other));
 }
 
 }  // namespace
@@ -78,9 +109,15 @@ void add_bench(Program& program, Session& session) {
       .placeholder("N")
       .check(whole_number(1, 1000000))
       .show_default();
+  command
+      .option("--also-time", options->also_time,
+              "Time the models in this runtime too\n"
+              "onnxruntime, of Python or node, whichever is installed.")
+      .placeholder("RUNTIME")
+      .one_of({"onnxruntime"});
   options->run.add_to(command);
   command.show_first({"model", "--int8", "--batch", "--shape", "--dim", "--inputs", "--repeat",
-                      "--threads", "--json", "--quiet", "--help"});
+                      "--also-time", "--threads", "--json", "--quiet", "--help"});
   command.on_parsed([options, &session] { session.run = [options] { run_bench(*options); }; });
 }
 
