@@ -132,7 +132,7 @@ TEST_F(LuckyModel, MustReachEveryGoal) {
   TriedModels tried(options_);
   add(tried, 0.0, 0.05, 30, 12.0);
   add(tried, 0.3, 0.006, 3, 21.0);  // enough boxes, a decibel too few
-  add(tried, 0.4, 0.005, 40, 30.0);
+  add(tried, 0.4, 0.04, 40, 30.0);
   EXPECT_FALSE(tried.reaches_goal(tried.best()));
   EXPECT_EQ(tried.best_index(), 1U);
   add(tried, 0.5, 0.001, 2, 22.5);
