@@ -366,8 +366,8 @@ void add_analyze(Program& program, Session& session) {
   command.not_with("--calibrated-on", {{"--inputs", {}}});
   options->run.add_to(command);
   command.show_first({"model", "--int8", "--table", "--images", "--inputs", "--limit",
-                      "--preprocess", "--top", "--suggest", "--report", "--baseline", "--threads",
-                      "--json", "--quiet", "--help"});
+                      "--preprocess", "--top", "--suggest", "--report", "--threads", "--json",
+                      "--quiet", "--help"});
   command.on_parsed([options, &command, &session] {
     options->images.require_given();
     session.run = [options, &command] { run_analyze(*options, command); };

@@ -389,7 +389,7 @@ void add_auto(Program& program, Session& session) {
   options->run.add_to(command);
   command.show_first({"model", "--images", "--inputs", "--compare", "--labels", "--limit",
                       "--preprocess", "--target", "--effort", "--boxes", "--report", "--output-dir",
-                      "--threads", "--json", "--quiet", "--help"});
+                      "--json", "--quiet", "--help"});
   command.on_parsed([options, &command, &session] {
     options->images.require_given();
     session.run = [options, &command] { run_auto(*options, command); };
