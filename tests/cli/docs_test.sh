@@ -63,6 +63,7 @@ exception() {
   case $1 in
     *" MODEL "*) echo "a measurement with the networks of the benchmark, which are not part of this" ;;
     *" --boxes "*) echo "a detector, and the embedded example is none" ;;
+    *" --also-time "*) echo "another runtime, which need not be installed" ;;
     *" vad.onnx "*) echo "a network for sound, and the embedded example is none" ;;
     *" COMMAND "* | *" TOPIC"*) echo "a placeholder" ;;
   esac
