@@ -21,7 +21,7 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 
 }  // namespace
 
-std::string text_of(const TableDiff& diff, double tolerance, std::size_t width) {
+std::string text_of(const TableDiff& diff, double tolerance, std::size_t width, ListLength length) {
   TextTable text({{"tensor"},
                   {"scale A", Kind::kNumber, 2},
                   {"scale B", Kind::kNumber, 1},
@@ -32,11 +32,12 @@ std::string text_of(const TableDiff& diff, double tolerance, std::size_t width) 
     for (const TensorDiff& row : *list) {
       if (row.largest() <= tolerance) continue;
       text.add({row.tensor, to_text(row.scale_a), to_text(row.scale_b), percent(row.scale, 4),
-                percent(row.range, 4)});
+                percent(row.range, 4)},
+               -row.largest());
       ++count;
     }
   }
-  std::string out = count > 0 ? text.to_string(width) + "\n" : "";
+  std::string out = count > 0 ? text.to_string(width, length) + "\n" : "";
   for (const std::string& name : diff.only_a) out += to_text("only in A: ", printable(name), "\n");
   for (const std::string& name : diff.only_b) out += to_text("only in B: ", printable(name), "\n");
   out += to_text(diff.activations.size(), " activations and ", diff.weights.size(),

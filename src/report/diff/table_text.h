@@ -9,8 +9,9 @@
 namespace qtool {
 
 /// The tensors that differ by more than `tolerance`, as a table of at most `width` columns, and the
-/// tensors that only one table has.
-std::string text_of(const TableDiff& diff, double tolerance, std::size_t width = kAnyWidth);
+/// tensors that only one table has. A short list has those that differ most.
+std::string text_of(const TableDiff& diff, double tolerance, std::size_t width = kAnyWidth,
+                    ListLength length = ListLength::kFull);
 std::string json_of(const TableDiff& diff, double tolerance);
 
 /// A whole table, tensor by tensor, in at most `width` columns: `qtool table show`.

@@ -134,8 +134,9 @@ void diff(const TableCommand& options, const Command& command) {
       [&] { return a.format->reads_layers || b.format->reads_layers; });
   const TableDiff difference = diff_of(a.table, b.table);
   const double tolerance = options.tolerance.value_or(0.0);
-  options.run.json ? print_result(json_of(difference, tolerance))
-                   : print_text(text_of(difference, tolerance, result_columns()));
+  options.run.json
+      ? print_result(json_of(difference, tolerance))
+      : print_text(text_of(difference, tolerance, result_columns(), options.run.quiet_length()));
   if (!difference.within(tolerance)) {
     throw Error(ErrorCode::kMismatch,
                 to_text("the tables differ by more than --tolerance ", tolerance));
