@@ -7,12 +7,13 @@
 
 namespace qtool::tool {
 
-/// The error of `auto` that samples are not for a network, with the commands that quantize a network
-/// of several inputs: by steps that feed outputs back as inputs, and without samples. Errors of
-/// other kinds, and of networks with one input, are unchanged. `model`: its file.
+/// The error of `auto` that samples are not for a network, with the commands that quantize a
+/// network of several inputs: by steps that feed outputs back as inputs, and without samples.
+/// Errors of other kinds, and of networks with one input, are unchanged. `model`: its file.
 Error with_way_out(const Error& error, const std::string& model, const Graph& graph);
 
-/// The result of `list`, which lists samples for the network. Throws its errors by with_way_out().
+/// The result of `list`, which lists samples for the network or prepares to read them. Throws its
+/// errors by with_way_out().
 template <typename List>
 auto list_or_way_out(const std::string& model, const Graph& graph, const List& list) {
   try {

@@ -297,8 +297,9 @@ void run_auto(AutoCommand& options, Command& command) {
   for (const std::string& file : {files.table, files.model}) declare_output(file);
   if (!options.report.empty()) declare_output(options.report);
 
-  made.preprocess =
-      options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
+  made.preprocess = list_or_way_out(options.model, graph, [&] {
+    return options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
+  });
   UsualPreprocessing usual;
   if (made.preprocess) {
     if (options.outputs.say_nothing() && options.images.labels.empty()) {
