@@ -21,20 +21,20 @@ double worst_db(const TrialScore& score) {
   return score.sqnr_db.empty() ? 0.0 : *std::ranges::min_element(score.sqnr_db);
 }
 
-void refuse(std::string_view what, double found, std::string_view expected) {
+void refuse_value(std::string_view what, double found, std::string_view expected) {
   throw Error(ErrorCode::kUsage, to_text(what, ": found ", found, ", expected ", expected));
 }
 
 void check_goal(const SearchGoal& goal) {
   const bool percent = goal.kind != SearchGoal::Kind::kSqnr;
   if (!std::isfinite(goal.value) || (percent && (goal.value < 0.0 || goal.value > 100.0))) {
-    refuse("goal", goal.value, percent ? "0 to 100 percent" : "decibels");
+    refuse_value("goal", goal.value, percent ? "0 to 100 percent" : "decibels");
   }
   if (!(goal.most_added >= 0.0)) {
-    refuse("goal", goal.most_added, "0 percent or more of boxes added");
+    refuse_value("goal", goal.most_added, "0 percent or more of boxes added");
   }
   if (!(goal.confidence >= 0.5 && goal.confidence < 1.0)) {
-    refuse("confidence", goal.confidence, "0.5 to below 1");
+    refuse_value("confidence", goal.confidence, "0.5 to below 1");
   }
 }
 
@@ -73,13 +73,13 @@ void check_options(const SearchOptions& options) {
   if (options.goals.empty()) throw Error(ErrorCode::kUsage, "found no goal, expected one or more");
   for (const SearchGoal& goal : options.goals) check_goal(goal);
   if (!(options.budget_seconds > 0.0) || !std::isfinite(options.budget_seconds)) {
-    refuse("budget", options.budget_seconds, "seconds above 0");
+    refuse_value("budget", options.budget_seconds, "seconds above 0");
   }
   if (!(options.least_integer_share >= 0.0 && options.least_integer_share <= 1.0)) {
-    refuse("share of the multiplications on integers", options.least_integer_share, "0 to 1");
+    refuse_value("share of the multiplications on integers", options.least_integer_share, "0 to 1");
   }
   if (options.max_latency_cost && !(*options.max_latency_cost >= 0.0)) {
-    refuse("share of the time", *options.max_latency_cost, "0 or more");
+    refuse_value("share of the time", *options.max_latency_cost, "0 or more");
   }
   check_repeat(options.repeat);
 }
