@@ -21,8 +21,8 @@ struct AreaRange {
 constexpr std::array<AreaRange, kCocoAreas> kRanges{
     {{0.0, 1e10}, {0.0, kSmall}, {kSmall, kMedium}, {kMedium, 1e10}}};
 
-// The numbers of numpy.linspace(), to the last bit: a recall of 7 of 100 is below the threshold 7 *
-// 0.01, which is 0.07000000000000001.
+// The numbers of numpy.linspace(), to the last bit: a recall of 35 of 100 is below the threshold
+// 35 * 0.01, which is 0.35000000000000003.
 double recall_at(std::size_t i) { return static_cast<double>(i) * 0.01; }
 
 double iou_at(std::size_t i) {

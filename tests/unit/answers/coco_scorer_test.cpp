@@ -73,13 +73,13 @@ TEST(CocoPrecision, IsTheMeanOverRecallsAndIous) {
   EXPECT_EQ(precision(kThreeObjects, CocoFigures::kOnlyMean).iou50, std::nullopt);
 }
 
-// 7 of 100 objects are found. The recall 0.07 is below numpy's 7 * 0.01 = 0.07000000000000001, so
-// that only the recalls 0 to 0.06 are reached.
+// 35 of 100 objects are found. The recall 0.35 is below numpy's 35 * 0.01 = 0.35000000000000003, so
+// that only the 35 recalls from 0 to 0.34 are reached.
 TEST(CocoPrecision, TakesTheRecallsOfNumpy) {
   CocoImage image;
   for (int i = 0; i < 100; ++i) image.truths.push_back(truth(20.0 * i, 0, 10));
-  for (int i = 0; i < 7; ++i) image.found.push_back(found_box(20.0 * i, 0, 10, 0.5F));
-  EXPECT_NEAR(*precision({image}).all, 7.0 / 101.0, 1e-12);
+  for (int i = 0; i < 35; ++i) image.found.push_back(found_box(20.0 * i, 0, 10, 0.5F));
+  EXPECT_NEAR(*precision({image}).all, 35.0 / 101.0, 1e-12);
 }
 
 TEST(CocoPrecision, DoesNotCountBoxesInsideACrowd) {

@@ -107,8 +107,8 @@ TEST(TextTable, NoLineIsLongerThanItMayBe) {
 
 TEST(TextOfEval, ComparesTheModelsInOneTable) {
   const std::string text = text_of(two_model_result());
-  EXPECT_THAT(text, HasSubstr("top-1                75.00 %  74.50 %   -0.50"));
-  EXPECT_THAT(text, HasSubstr("images/s in qtool      100.0    400.0   4.00x"));
+  EXPECT_THAT(text, HasSubstr("top-1              75.00 %  74.50 %   -0.50"));
+  EXPECT_THAT(text, HasSubstr("images/s in qtool    100.0    400.0   4.00x"));
   EXPECT_THAT(
       text,
       HasSubstr("agreement: 99.00 %, 96.4 to 99.7 % (same top-1 class for 198 of 200 images)"));
