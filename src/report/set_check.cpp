@@ -103,9 +103,8 @@ std::string twins_text(const SetCheck& check, const Samples& samples, std::size_
 std::string text_of_errors(const EvalResult& result, std::size_t width) {
   std::string text = "\n";
   for (const OutputError& output : result.outputs) {
-    text +=
-        to_text("INT8 against FP32: mean SQNR ", to_fixed(output.sqnr_db, 2), " dB at output '",
-                printable(output.name), "', of ", result.images, " ", result.noun, "s\n");
+    text += to_text("INT8 against FP32: mean SQNR ", to_fixed(output.sqnr_db, 2), " dB at output '",
+                    printable(output.name), "', of ", result.images, " ", result.noun, "s\n");
   }
   const std::vector<const SampleResult*> flipped = flips(result.samples);
   if (result.classes > 0) {
