@@ -132,9 +132,10 @@ Json set_json(const std::optional<CheckedSet>& set) {
   json["noun"] = set->samples.noun();
   json["tensors_checked"] = json["tensors"].size();
   for (const char* list : {"tensors", "widen_alone", "near_duplicates"}) {
-    Json::array_t& rows = json[list].get_ref<Json::array_t&>();
-    json[to_text("all_", list)] = rows.size();
-    if (rows.size() > kSetRows) rows.resize(kSetRows);
+    Json& rows = json[list];
+    const std::size_t all = rows.size();
+    if (all > kSetRows) rows.get_ref<Json::array_t&>().resize(kSetRows);
+    json[to_text("all_", list)] = all;  // a new key, which moves `rows`
   }
   for (const char* list : {"left_out", "passed_over"}) json.erase(list);
   return json;

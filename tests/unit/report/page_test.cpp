@@ -348,6 +348,23 @@ TEST(Page, OrdersLayersAsTheNetworkRuns) {
             Json::array({Json::array({nullptr, nullptr}), Json::array({0.75, nullptr})}));
 }
 
+TEST(Page, SaysWhetherTheSamplesOfTheRangesAreEnough) {
+  ImageFolder folder(8, 2);
+  Page page = page_of({"a"});
+  CheckedSet& set = page.set.emplace(CheckedSet{{}, Samples(folder.list())});
+  set.check.samples = 2;
+  set.check.distinct = 1;
+  set.check.moves.assign(12, {"a", 0.2, 1.0});
+  set.check.setters = {{1, 3, "a", 1.5}};
+  set.check.twins = {{0, 1, 0.1}};
+  const Json shown = data_of(html_of(page)).at("set");
+  EXPECT_EQ(shown.at("tensors").size(), 10U);
+  EXPECT_EQ(shown.at("all_tensors"), 12);
+  EXPECT_EQ(shown.at("tensors_checked"), 12);
+  EXPECT_EQ(shown.at("all_widen_alone"), 1);
+  EXPECT_EQ(shown.at("near_duplicates").at(0).at("distance"), 0.1);
+}
+
 TEST(Page, SaysWhatChangedSinceAnEarlierReport) {
   Page page = page_of({"stays", "comes"});
   page.analysis.noise = 0.01;
