@@ -187,7 +187,8 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
 std::vector<CommandWords> next_commands(const AnalyzeCommand& options, const Command& command,
                                         const Advice& advice) {
   const bool all = advice.step == NextStep::kCompareMore;
-  if (all ? options.int8.empty() : advice.goal.empty() || options.table.empty()) return {};
+  if (!all && advice.step != NextStep::kKeepNodes) return {};
+  if (all ? options.int8.empty() : options.table.empty()) return {};
   ShownCommand line(all ? "eval" : "search", options.model);
   all ? line.value("--int8", options.int8) : line.value("--table", options.table);
   line.take(command, {"--images", "--inputs"});
