@@ -84,17 +84,6 @@ std::string range_of(const Judged& share) {
   return share.interval ? to_text(" (", percent_interval(share.interval), ")") : std::string();
 }
 
-// The output of floats with the lowest pooled SQNR; null without one. The mean over the images says
-// nothing where FP32 gives almost zero for some of them.
-const OutputError* worst_pooled_output(const EvalResult& compared) {
-  const OutputError* worst = nullptr;
-  for (const OutputError& output : compared.outputs) {
-    if (!is_float(output.dtype)) continue;
-    if (worst == nullptr || output.pooled_sqnr_db < worst->pooled_sqnr_db) worst = &output;
-  }
-  return worst;
-}
-
 // The purpose of the network decides what is judged: the boxes, pixels or classes that INT8 keeps,
 // or else the noise of the outputs.
 std::optional<Advice> accuracy_advice(const EvalResult& compared) {
@@ -144,7 +133,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
                             " of the ", compared.noun, "s"),
                     agreement_goal(), compared);
   }
-  const OutputError* worst = worst_pooled_output(compared);
+  const OutputError* worst = compared.worst_pooled_output();
   if (worst == nullptr) return std::nullopt;
   const Judged decibels{worst->pooled_sqnr_db, worst->pooled_interval, kMinSqnr};
   if (decibels.is_good()) return std::nullopt;

@@ -47,7 +47,7 @@ class ScoreSums {
  public:
   /// `p`: index of the plan; `outputs`: its number of outputs; `label`: label of the sample.
   void add(const Answers& one, std::size_t p, std::size_t outputs, std::int64_t label) {
-    score_.sqnr_db.resize(outputs);
+    sums_.resize(outputs);
     ++score_.images;
     if (label >= 0) ++score_.labelled;
     if (label >= 0 && one.fp32_class == label) ++score_.fp32_top1;
@@ -60,25 +60,24 @@ class ScoreSums {
       return;
     }
     ++compared_;
-    for (std::size_t o = 0; o < outputs; ++o) {
-      score_.sqnr_db[o] += one.sums[p * outputs + o].decibels();
-    }
+    for (std::size_t o = 0; o < outputs; ++o) sums_[o] += one.sums[p * outputs + o];
   }
 
   [[nodiscard]] TrialScore score(std::size_t outputs) const {
     TrialScore score = score_;
-    score.sqnr_db.resize(outputs);
+    score.sqnr_db.assign(outputs, -kSqnrLimitDb);
     if (answered_ > 0) {
       score.agreement = static_cast<double>(equal_) / static_cast<double>(score.images);
     }
-    for (double& db : score.sqnr_db) {
-      db = compared_ == 0 ? -kSqnrLimitDb : db / static_cast<double>(compared_);
+    for (std::size_t o = 0; compared_ > 0 && o < outputs; ++o) {
+      score.sqnr_db[o] = sums_[o].decibels();
     }
     return score;
   }
 
  private:
   TrialScore score_;
+  std::vector<SqnrSums> sums_;  // per output, over the images that both models answered
   std::int64_t compared_ = 0;
   std::int64_t answered_ = 0;  // images for which FP32 gives a class
   std::int64_t equal_ = 0;

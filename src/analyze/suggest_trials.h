@@ -17,10 +17,10 @@
 
 namespace qtool {
 
-/// How the answers of a model compare with FP32 on the images. Means and counts are defined as in
+/// How the answers of a model compare with FP32 on the images. Figures are defined as in
 /// evaluate().
 struct TrialScore {
-  std::vector<double> sqnr_db;  ///< per output: mean over the images that both models answered
+  std::vector<double> sqnr_db;  ///< per output: pooled, over the images that both models answered
   std::int64_t images = 0;
   std::int64_t unanswered = 0;  ///< images that FP32 answered and this model did not
   /// The share of the images with the top-1 class of FP32, or agreement_of() where boxes or a mask

@@ -44,11 +44,11 @@ std::optional<Interval> EvalResult::top1_interval(const ModelScore& score) const
   return wilson_interval(score.top1, labelled);
 }
 
-const OutputError* EvalResult::worst_output() const {
+const OutputError* EvalResult::worst_pooled_output() const {
   const OutputError* worst = nullptr;
   for (const OutputError& output : outputs) {
     if (!is_float(output.dtype)) continue;
-    if (worst == nullptr || output.sqnr_db < worst->sqnr_db) worst = &output;
+    if (worst == nullptr || output.pooled_sqnr_db < worst->pooled_sqnr_db) worst = &output;
   }
   return worst;
 }

@@ -99,9 +99,9 @@ void compare_decibels(const EvalResult& int8, const EvalResult& best, SearchedPa
 SearchFigures figures_of(const EvalResult& result) {
   SearchFigures figures;
   figures.images = result.images;
-  if (const OutputError* worst = result.worst_output()) {
-    figures.sqnr_db = worst->sqnr_db;
-    figures.sqnr_interval_db = worst->sqnr_interval;
+  if (const OutputError* worst = result.worst_pooled_output()) {
+    figures.sqnr_db = worst->pooled_sqnr_db;
+    figures.sqnr_interval_db = worst->pooled_interval;
   }
   figures.boxes = result.answers.judged_boxes();
   figures.agreement = agreement_of(result.answers);

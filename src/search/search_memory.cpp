@@ -45,7 +45,7 @@ std::string name_of(const Change& change) {
 Json json_of(const TrialScore& score) {
   Json sqnr = Json::array();
   for (const double db : score.sqnr_db) sqnr.push_back(bits(db));
-  Json json{{"sqnr_db", sqnr},
+  Json json{{"pooled_sqnr_db", sqnr},
             {"images", score.images},
             {"unanswered", score.unanswered},
             {"agreement", optional_bits(score.agreement)},
@@ -71,7 +71,7 @@ std::int64_t count(const Json& json, std::int64_t most) {
 TrialScore score_of(const Json& json, std::int64_t samples) {
   constexpr std::int64_t kMaxBoxes = std::int64_t{1} << 40;
   TrialScore score;
-  for (const Json& db : json.at("sqnr_db")) score.sqnr_db.push_back(number(db));
+  for (const Json& db : json.at("pooled_sqnr_db")) score.sqnr_db.push_back(number(db));
   score.images = count(json.at("images"), samples);
   score.unanswered = count(json.at("unanswered"), samples);
   score.agreement = optional_number(json.at("agreement"));

@@ -116,9 +116,10 @@ struct EvalResult {
   [[nodiscard]] std::optional<Interval> agreement_interval() const;
   /// Wilson's interval of score.top1 / labelled; nullopt without labels.
   [[nodiscard]] std::optional<Interval> top1_interval(const ModelScore& score) const;
-  /// The output of floats with the lowest mean SQNR; null without one. Outputs of integers, such as
+  /// The output of floats with the lowest pooled SQNR, which judges a model; null without one. The
+  /// mean says nothing where FP32 gives almost zero for some images. Outputs of integers, such as
   /// positions and classes, have no noise.
-  [[nodiscard]] const OutputError* worst_output() const;
+  [[nodiscard]] const OutputError* worst_pooled_output() const;
   /// Whether boxes were asked for, and FP32 finds none in any image. Then nothing was compared.
   [[nodiscard]] bool finds_nothing() const;
   /// One sentence per reason to doubt the result: a model that does not answer some images, FP32

@@ -22,7 +22,7 @@ class PartialResults;  // base/partial_results.h
 /// The goal that a model must reach on the images, compared with FP32.
 struct SearchGoal {
   enum class Kind : std::uint8_t {
-    kSqnr,  ///< SQNR of `value` dB or more: mean over images, worst output
+    kSqnr,  ///< SQNR of `value` dB or more: pooled, worst output
     /// `value` percent or more of the answers agree with FP32. For class scores: the share of
     /// images with FP32's top-1 class. With a mask: the share of pixels with FP32's class. With
     /// boxes: the share of FP32's boxes that are kept, and also 100 minus the added boxes in
@@ -58,7 +58,7 @@ struct SearchCost {
 struct SearchPoint {
   std::vector<std::string> exclude;  ///< nodes in FP32, in addition to the base model's
   std::vector<std::string> wide{};   ///< tensors in 16 bits, see StaticOptions::wide
-  double sqnr_db = 0.0;              ///< worst output, mean over the images
+  double sqnr_db = 0.0;              ///< worst output, pooled
   std::vector<double> output_sqnr_db;
   std::int64_t images = 0;
   std::optional<double> agreement{};  ///< share, see SearchGoal; nullopt where it has no meaning
@@ -80,7 +80,7 @@ struct SearchPoint {
 /// The figures of one model against FP32, as evaluate() gives them, with its intervals.
 struct SearchFigures {
   std::int64_t images = 0;
-  double sqnr_db = 0.0;  ///< worst output, mean over the images
+  double sqnr_db = 0.0;  ///< worst output, pooled
   std::optional<Interval> sqnr_interval_db{};
   std::optional<double> agreement{};  ///< share, see SearchGoal; nullopt where it has no meaning
   std::optional<Interval> agreement_interval{};  ///< of classes only

@@ -50,13 +50,13 @@ std::string judged_figure(const EvalResult& compared) {
     }
     return text;
   }
-  const OutputError* worst = compared.worst_output();
+  const OutputError* worst = compared.worst_pooled_output();
   if (worst == nullptr) return {};
   const std::string interval =
-      worst->sqnr_interval ? decibel_interval(worst->sqnr_interval) : std::string();
-  return to_text("output '", printable(worst->name), "' has ", to_fixed(worst->sqnr_db, 2),
-                 " dB against FP32", bracketed(interval), ", on ", compared.images, " ",
-                 compared.noun, "s");
+      worst->pooled_interval ? decibel_interval(worst->pooled_interval) : std::string();
+  return to_text("output '", printable(worst->name), "' has a pooled SQNR of ",
+                 to_fixed(worst->pooled_sqnr_db, 2), " dB against FP32", bracketed(interval),
+                 ", on ", compared.images, " ", compared.noun, "s");
 }
 
 std::string first_nodes(const std::vector<std::string>& nodes) {

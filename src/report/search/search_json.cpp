@@ -41,8 +41,8 @@ std::string_view end_name(SearchEnd end) {
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json json_of_point(const SearchPoint& point) {
-  Json json{{"sqnr_db", point.sqnr_db},
-            {"output_sqnr_db", point.output_sqnr_db},
+  Json json{{"pooled_sqnr_db", point.sqnr_db},
+            {"output_pooled_sqnr_db", point.output_sqnr_db},
             {"images", point.images},
             {"agreement", optional(point.agreement)},
             {"agreement_at_least", optional(point.agreement_at_least)},
@@ -74,8 +74,8 @@ Json json_of_point(const SearchPoint& point) {
 
 Json json_of_figures(const SearchFigures& figures) {
   Json json{{"images", figures.images},
-            {"sqnr_db", figures.sqnr_db},
-            {"sqnr_db_interval", interval_json(figures.sqnr_interval_db)},
+            {"pooled_sqnr_db", figures.sqnr_db},
+            {"pooled_sqnr_db_interval", interval_json(figures.sqnr_interval_db)},
             {"agreement", optional(figures.agreement)},
             {"agreement_interval", interval_json(figures.agreement_interval)},
             {"boxes", nullptr},

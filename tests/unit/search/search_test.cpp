@@ -71,7 +71,7 @@ class SearchTest : public testing::Test {
     const Executor int8(prepare(std::move(made.graph)));
     EvalOptions eval;
     eval.preprocess = options_.preprocess;
-    judged.sqnr_db = evaluate(fp32_, &int8, folder_.list(), eval).outputs.at(0).sqnr_db;
+    judged.sqnr_db = evaluate(fp32_, &int8, folder_.list(), eval).outputs.at(0).pooled_sqnr_db;
     return judged;
   }
 
@@ -260,8 +260,8 @@ TEST_F(SearchTest, HoldsAThirdOfTheImagesBack) {
   eval.preprocess = options_.preprocess;
   const EvalResult others = evaluate(fp32_, &best, all.part(2, 3), eval);
   EXPECT_EQ(result.held_out->best.images, 10);
-  EXPECT_DOUBLE_EQ(result.held_out->best.sqnr_db, others.outputs.at(0).sqnr_db);
-  EXPECT_EQ(result.held_out->best.sqnr_interval_db, others.outputs.at(0).sqnr_interval);
+  EXPECT_DOUBLE_EQ(result.held_out->best.sqnr_db, others.outputs.at(0).pooled_sqnr_db);
+  EXPECT_EQ(result.held_out->best.sqnr_interval_db, others.outputs.at(0).pooled_interval);
   EXPECT_GT(result.held_out->gain_db, 1.0);
   ASSERT_TRUE(result.held_out->gain_interval_db.has_value());
   EXPECT_LE(result.held_out->gain_interval_db->low, result.held_out->gain_db);

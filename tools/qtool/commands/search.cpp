@@ -299,7 +299,7 @@ void add_search(Program& program, Session& session) {
   command
       .option("--min-sqnr", options->min_sqnr,
               "Goal: so many dB against FP32, of the worst output\n"
-              "The mean over the images, as qtool eval prints it. Several goals may be given; all "
+              "The pooled SQNR, as qtool eval judges. Several goals may be given; all "
               "of them must be reached.")
       .placeholder("DB")
       .check(decibels());

@@ -21,10 +21,10 @@ Figure percent_figure(std::int64_t part, std::int64_t total) {
   return 100.0 * static_cast<double>(part) / static_cast<double>(total);
 }
 
-Figure worst_sqnr(const EvalResult& result) {
-  const OutputError* worst = result.worst_output();
-  if (worst == nullptr || std::isnan(worst->sqnr_db)) return std::nullopt;
-  return worst->sqnr_db;
+Figure worst_pooled_sqnr(const EvalResult& result) {
+  const OutputError* worst = result.worst_pooled_output();
+  if (worst == nullptr || std::isnan(worst->pooled_sqnr_db)) return std::nullopt;
+  return worst->pooled_sqnr_db;
 }
 
 Figure boxes_kept(const EvalResult& result) {
@@ -64,7 +64,7 @@ void LimitOptions::add_to(Command& command) {
   add("--max-top1-drop", max_top1_drop_, "POINTS", percentage(),
       "Fail if INT8 loses more points of top-1");
   add("--min-sqnr", min_sqnr_, "DB", decibels(),
-      "Fail if an output has fewer dB against FP32\nThe mean over the images, as it is printed.");
+      "Fail if an output has fewer dB against FP32\nThe pooled SQNR, as quantize and auto judge.");
   add("--min-boxes-kept", min_boxes_kept_, "PERCENT", percentage(),
       "Fail if INT8 keeps fewer of FP32's boxes\nFrom the lowest --box-score on, at IoU 0.7.");
   for (const char* option : {"--min-agreement", "--max-top1-drop", "--min-sqnr"}) {
@@ -86,8 +86,8 @@ void LimitOptions::require(const EvalResult& result) const {
   misses.check("--max-top1-drop", max_top1_drop_,
                percent_figure(result.fp32.top1 - judged.top1, result.labelled), "the loss of top-1",
                " points", kNoLabels, -1.0);
-  misses.check("--min-sqnr", min_sqnr_, worst_sqnr(result), "the lowest SQNR of an output", " dB",
-               "no output of floats was compared");
+  misses.check("--min-sqnr", min_sqnr_, worst_pooled_sqnr(result),
+               "the lowest pooled SQNR of an output", " dB", "no output of floats was compared");
   misses.check("--min-boxes-kept", min_boxes_kept_, boxes_kept(result), "the share of boxes kept",
                " %", "FP32 finds no box");
   if (!misses.text().empty()) throw Error(ErrorCode::kMismatch, misses.text());
