@@ -248,10 +248,12 @@ StaticInputs recovered_options(const Graph& prepared, const Graph& loaded, Calib
   if (table.model_fingerprint != 0) base.options.model_fingerprint = table.model_fingerprint;
   base.options.table_hash = entry_of(loaded, kTableHashKey);
   base.table = std::move(table);
-  base.options.rewrites.emplace();
+  std::vector<std::string> names;
   if (const std::string rewrites = entry_of(loaded, kRewritesKey); !rewrites.empty()) {
-    for (const std::string& name : split(rewrites, ',')) base.options.rewrites->push_back(name);
+    for (const std::string& name : split(rewrites, ',')) names.push_back(name);
   }
+  // Named rewrites are those of an option. They would hold against the rewrites of an effort.
+  if (names != base.table.rewrites.names) base.options.rewrites = std::move(names);
   const auto integers = integers_of_layers(prepared, loaded);
   if (const std::string rounding = entry_of(loaded, kRoundingKey); !rounding.empty()) {
     base.options.rounding = rounding;

@@ -143,6 +143,24 @@ TEST_F(RecipesTest, RecoversTheOptionsOfARewrittenModelFromItsTable) {
               ElementsAre("b"));
 }
 
+// The rewrites that a model does not have were taken for a choice against those of an effort, so
+// that the effort was measured without them.
+TEST_F(RecipesTest, PromisesWhatTheCommandMakesOfARecoveredModel) {
+  base_.options.types.weight_bits.reset();
+  const Graph plain = made_by({}).int8.graph;
+  const StaticInputs base = recovered_options(fp32_.whole_graph(), plain, base_.table);
+  EXPECT_FALSE(base.options.rewrites.has_value());
+  options_.min_gain_db = -1000.0;  // suggests every change
+  options_.most = 1000;
+  int efforts_found = 0;
+  for (const Suggestion& suggestion : suggestions(base).suggestions) {
+    if (suggestion.change.effort.empty()) continue;
+    ++efforts_found;
+    EXPECT_NEAR(suggestion.sqnr_db, decibels(made_by(suggestion.change).int8.graph), 1e-6);
+  }
+  EXPECT_GT(efforts_found, 0);
+}
+
 TEST_F(RecipesTest, RefusesATableThatDoesNotSayHowTheModelWasMade) {
   StaticInputs other = base_;
   other.table.activations.front().affine.scale *= 2.0F;
