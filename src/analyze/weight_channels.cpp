@@ -43,8 +43,10 @@ void describe_weights(const Graph& fp32, const Graph& int8, NodeId node, ErrorSo
   }
   const Node& layer = fp32.node(node);
   source.filter = ports->depth;
-  source.depthwise = traits_of(layer).kind == OpKind::kConvolution &&
-                     layer.get_int("group", 1) == ports->channels && channels > 1;
+  // A filter has the channels that it reads on axis 1. Transposed, it has those of all groups on 0.
+  const std::int64_t groups = layer.get_int("group", 1);
+  source.depthwise = traits_of(layer).kind == OpKind::kConvolution && groups > 1 &&
+                     (ports->axis == 0 ? real.shape()[1] == 1 : real.shape()[0] == groups);
 }
 
 }  // namespace qtool

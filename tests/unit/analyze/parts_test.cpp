@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyze/accumulated_error.h"
+#include "analyze/weight_channels.h"
 #include "compare/intervals.h"
 #include "compare/quantized_parts.h"
 #include "compare/tensor_rounding.h"
@@ -21,6 +22,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/pipeline/calibrate.h"
 #include "report/analysis.h"
+#include "support/random_floats.h"
 #include "unit/analyzed_network.h"
 #include "unit/four_layers.h"
 #include "unit/quantize_net.h"
@@ -255,6 +257,28 @@ TEST_F(AnalyzePartsTest, TellsDeadConstantAndUnevenChannelsApart) {
   EXPECT_EQ(source->channel_ranges[0], Range());
   EXPECT_EQ(source->channel_ranges[1].max, 0.5F);
   EXPECT_NEAR(source->channel_ranges[3].max / source->channel_ranges[2].max, 10.0, 1e-3);
+}
+
+// A filter of a group with several channels is no depthwise one, and the weights of a transposed
+// convolution have the channels that they read on another axis.
+TEST(DescribeWeights, CallsDepthwiseWhatReadsOneChannel) {
+  const auto is_depthwise = [](const char* op_type, const Shape& shape, std::int64_t groups) {
+    Net net;
+    const std::string x = net.input("x", {1, 8, 4, 4});
+    const std::string w = net.constant("w", random_floats(shape, 5, -1.0F, 1.0F));
+    net.op(op_type, "layer", {x, w}, {{"group", groups}});
+    net.output("layer_out");
+    const Graph graph = std::move(net.graph);
+    ErrorSource source;
+    describe_weights(graph, graph, graph.nodes().front(), source);
+    EXPECT_FALSE(source.weight_channels.empty());
+    return source.depthwise;
+  };
+  EXPECT_TRUE(is_depthwise("Conv", {8, 1, 3, 3}, 8));
+  EXPECT_FALSE(is_depthwise("Conv", {4, 2, 3, 3}, 4));
+  EXPECT_FALSE(is_depthwise("Conv", {8, 8, 3, 3}, 1));
+  EXPECT_TRUE(is_depthwise("ConvTranspose", {8, 1, 3, 3}, 8));
+  EXPECT_FALSE(is_depthwise("ConvTranspose", {8, 4, 3, 3}, 4));
 }
 
 TEST(Picked, ElementsLieWithinAndDoNotRepeat) {
