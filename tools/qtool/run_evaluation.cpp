@@ -12,6 +12,14 @@
 
 namespace qtool::tool {
 
+std::optional<Overlap> overlap_unless_stopped(std::span<const std::uint64_t> ids,
+                                              const Samples& samples, int threads) try {
+  return overlap_of(ids, samples, threads, interrupted);
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::kCancelled) throw;
+  return std::nullopt;
+}
+
 EvalResult evaluate_with_progress(const Command& command, const Models& models,
                                   const SampleOptions& images, const Samples& samples,
                                   EvalOptions options, const RunOptions& run) {
@@ -43,7 +51,7 @@ EvalResult evaluate_with_progress(const Command& command, const Models& models,
         "network counts them otherwise");
   }
   for (const std::string& doubt : result.doubts()) warning(doubt);
-  result.overlap = overlap_of(models.calibrated_on, samples, run.threads, interrupted);
+  result.overlap = overlap_unless_stopped(models.calibrated_on, samples, run.threads);
   return result;
 }
 

@@ -281,9 +281,14 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
     shown.progress = progress.callback();
     return analyze(*models.fp32.executor, *models.int8->executor, samples, shown);
   }();
-  result.overlap = overlap_of(models.calibrated_on, samples, options.run.threads, interrupted);
-  const std::optional<SuggestResult> suggestions =
-      suggestions_of(options, subject, result, samples, analyze_options);
+  result.overlap = compared
+                       ? compared->overlap
+                       : overlap_unless_stopped(models.calibrated_on, samples, options.run.threads);
+  // After a request to stop, what is known is printed and nothing more is tried.
+  std::optional<SuggestResult> suggestions;
+  if (!interrupted()) {
+    suggestions = suggestions_of(options, subject, result, samples, analyze_options);
+  }
   MakingCommands commands;
   if (!subject.table.empty()) {
     commands = making_commands_of(options.model, subject.table, *subject.base,
@@ -291,7 +296,7 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   }
   std::optional<ReportChange> change;
   if (baseline) change = change_since(*baseline, result);
-  if (page) {
+  if (page && !interrupted()) {
     page->change = change;
     page->analysis = result;
     page->suggestions = suggestions;
@@ -303,12 +308,13 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   if (options.run.json) {
     print_result(
         json_of(result, preprocess, suggestions, commands, asks ? &*compared : nullptr, change));
-    return;
+    return stop_if_interrupted();
   }
   if (asks) print_text(to_text(text_of(*compared, result_columns()), "\n"));
   print_text(text_of(result, static_cast<std::size_t>(options.top), result_columns()));
   if (change) print_text(to_text("\n", text_of(*change, result.noun, result_columns())));
   if (suggestions) print_text(to_text("\n", text_of(*suggestions, commands)));
+  stop_if_interrupted();
 }
 
 }  // namespace

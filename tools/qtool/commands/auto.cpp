@@ -26,13 +26,13 @@
 #include "report/first_model.h"
 #include "run_evaluation.h"
 #include "shown_command.h"
+#include "signals.h"
 #include "step_display.h"
 #include "terminal.h"
 #include "way_out.h"
 #include "write_model.h"
 
 namespace qtool::tool {
-
 namespace {
 
 constexpr std::int64_t kDefaultLimit = 200;
@@ -339,7 +339,7 @@ void run_auto(AutoCommand& options, Command& command) {
   const Advice advice = advise(figures_of(made));
   const std::vector<CommandWords> next =
       commands_of(advice, options, command, files, made, recipe, halves, usual);
-  if (!options.report.empty()) {
+  if (!options.report.empty() && !interrupted()) {
     Files improved = files;
     improved.model =
         std::filesystem::path(files.model).replace_extension(".improved.onnx").string();
@@ -349,6 +349,7 @@ void run_auto(AutoCommand& options, Command& command) {
   }
   options.run.json ? print_result(json_of(made, advice, next))
                    : print_text(text_of(made, advice, next, result_columns()));
+  stop_if_interrupted();
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "report/evaluation.h"
 #include "report/samples.h"
 #include "run_evaluation.h"
+#include "signals.h"
 #include "terminal.h"
 
 namespace qtool::tool {
@@ -76,6 +77,7 @@ void run_eval(EvalCommand& options, const Command& command) {
   options.run.json ? print_result(json_of(result, preprocess))
                    : print_text(to_text(text_of(result, result_columns()),
                                         overlap_line(result.overlap, ": not held out")));
+  stop_if_interrupted();
   require_useful(result);
   options.limits.require(result);
 }

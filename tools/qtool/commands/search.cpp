@@ -34,6 +34,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/samples/samples.h"
 #include "report/search.h"
+#include "run_evaluation.h"
 #include "signals.h"
 #include "step_display.h"
 #include "table_inputs.h"
@@ -164,14 +165,6 @@ std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& s
   return key;
 }
 
-std::optional<Overlap> overlap_unless_stopped(std::span<const std::uint64_t> ids,
-                                              const Samples& samples, int threads) try {
-  return overlap_of(ids, samples, threads, interrupted);
-} catch (const Error& error) {
-  if (error.code() != ErrorCode::kCancelled) throw;
-  return std::nullopt;
-}
-
 void run_search(SearchCommand& options, const Command& command) {
   const auto begin = std::chrono::steady_clock::now();
   options.run.apply();
@@ -264,6 +257,7 @@ void run_search(SearchCommand& options, const Command& command) {
     throw Error(ErrorCode::kCancelled,
                 to_text("stopped on request; '", options.output, "' holds the best so far"));
   }
+  stop_if_interrupted();
   if (!result.reached) {
     throw Error(ErrorCode::kUnsupported,
                 to_text("the goal of ", text_of(result.goals), " was not reached; '",
