@@ -48,13 +48,14 @@ void warn_of(const QuantizeReport& report, const std::string& table) {
   }
 }
 
-void warn_of_noise(const Verification& measured) {
+void warn_of_noise(const Verification& measured, bool learned_from) {
   constexpr double kNoisyDb = 10.0;
   for (const OutputError& output : measured.outputs) {
     if (!Verification::judges(output) || !(output.pooled_sqnr_db < kNoisyDb)) continue;
     warning(to_text("output '", output.name, "' has a pooled SQNR of ",
                     to_fixed(output.pooled_sqnr_db, 2), " dB against FP32 on ", measured.samples,
                     " ", measured.noun, measured.samples == 1 ? "" : "s",
+                    learned_from ? " (which it also learned from)" : "",
                     ": its noise has more than a tenth of its power; qtool eval says what becomes "
                     "of the answers, qtool analyze where the noise is made"));
   }

@@ -13,7 +13,7 @@ namespace qtool::tool {
 void warn_of(const QuantizeReport& report, const std::string& table);
 
 /// Warns about each output that differs from FP32 by noise of a tenth of its power or more, which
-/// is a pooled SQNR below 10 dB.
-void warn_of_noise(const Verification& measured);
+/// is a pooled SQNR below 10 dB. `learned_from`: the model learned from the same samples.
+void warn_of_noise(const Verification& measured, bool learned_from);
 
 }  // namespace qtool::tool

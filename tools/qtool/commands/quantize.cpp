@@ -228,7 +228,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   }
   write_model(int8.graph, fp32, prepared, write, summary);
   if (summary.verified) measured = summary.verified;
-  if (measured) warn_of_noise(*measured);
+  if (measured) warn_of_noise(*measured, !learning_steps(recipe).empty());
   options.accuracy.finish();
   // In these modes an inference may take longer than in FP32. Without a count of multiplications,
   // qtool cannot run the model.
