@@ -1,9 +1,12 @@
 #include "analyze/suggest_choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
+#include "compare/intervals.h"
 #include "compare/output_noise.h"
 
 namespace qtool {
@@ -28,11 +31,17 @@ struct SuggestedGains {
   }
 };
 
-// Whether `a` leaves no node in FP32, `b` does, and the interval of the gain of `a` reaches that of
-// `b`.
+// Whether `a` leaves no node in FP32, `b` does, and the interval of the gain of `a` reaches the
+// gain of `b`, which may be larger than that of `a`.
 bool is_as_good_on_integers(const Suggestion& a, const Suggestion& b) {
   return a.change.exclude.empty() && !b.change.exclude.empty() && a.gain_interval_db &&
          a.gain_interval_db->high >= b.gain_db;
+}
+
+std::optional<Interval> class_interval(const TrialScore& score) {
+  if (!score.agreement || score.boxes || score.equal_pixels) return std::nullopt;
+  const double equal = *score.agreement * static_cast<double>(score.images);
+  return wilson_interval(std::llround(equal), score.images);
 }
 
 }  // namespace
@@ -85,6 +94,8 @@ std::vector<Suggestion> chosen(std::span<const Trial> tried, const SuggestOption
     suggestion.gain_db = suggestion.sqnr_db - unchanged;
     if (suggestion.gain_db < options.min_gain_db) continue;
     suggestion.gain_interval_db = gain_interval(trial, base);
+    suggestion.worst_interval_db = worst_output_interval(trial);
+    suggestion.agreement_interval = class_interval(trial.score);
     suggestion.integer_share = trial.score.integer_share;
     suggestion.making_seconds = trial.making_seconds;
     all.push_back(std::move(suggestion));

@@ -117,6 +117,16 @@ CalibrationTable decided(const Executor& fp32, const StaticInputs& base,
   return table;
 }
 
+/// The sums of each output over all groups but one; over all groups where there is no such group.
+std::vector<SqnrSums> sums_without(const Trial& trial, std::size_t left_out) {
+  std::vector<SqnrSums> rest(trial.groups.front().size());
+  for (std::size_t group = 0; group < trial.groups.size(); ++group) {
+    if (group == left_out) continue;
+    for (std::size_t o = 0; o < rest.size(); ++o) rest[o] += trial.groups[group][o];
+  }
+  return rest;
+}
+
 bool any_effect(const std::vector<RewriteReport>& reports) {
   return std::any_of(reports.begin(), reports.end(),
                      [](const RewriteReport& report) { return report.tensors > 0; });
@@ -131,18 +141,25 @@ std::optional<Interval> gain_interval(const Trial& changed, const Trial& base) {
     return std::nullopt;
   }
   const auto decibels_without = [](const Trial& trial, std::size_t left_out) {
-    std::vector<SqnrSums> rest(trial.groups.front().size());
-    for (std::size_t group = 0; group < trial.groups.size(); ++group) {
-      if (group == left_out) continue;
-      for (std::size_t o = 0; o < rest.size(); ++o) rest[o] += trial.groups[group][o];
-    }
-    return noise_decibels(noise_of(rest));
+    return noise_decibels(noise_of(sums_without(trial, left_out)));
   };
   std::vector<double> without;
   for (std::size_t group = 0; group < base.groups.size(); ++group) {
     without.push_back(decibels_without(changed, group) - decibels_without(base, group));
   }
   return jackknife_interval(noise_decibels(*changed.noise) - noise_decibels(*base.noise), without);
+}
+
+std::optional<Interval> worst_output_interval(const Trial& trial) {
+  if (trial.groups.empty()) return std::nullopt;
+  std::vector<double> worst;  // without each group, then with all
+  for (std::size_t left_out = 0; left_out <= trial.groups.size(); ++left_out) {
+    double& decibels = worst.emplace_back(kSqnrLimitDb);
+    for (const SqnrSums& sums : sums_without(trial, left_out)) {
+      decibels = std::min(decibels, sums.decibels());
+    }
+  }
+  return jackknife_interval(worst.back(), std::span(worst).first(trial.groups.size()));
 }
 
 Trials::Trials(const Executor& fp32, const StaticInputs& base, const Samples& samples,

@@ -49,6 +49,9 @@ struct Trial {
 /// have run on the same images. nullopt as for jackknife_interval().
 std::optional<Interval> gain_interval(const Trial& changed, const Trial& base);
 
+/// The interval of the pooled decibels of the worst output. nullopt as for jackknife_interval().
+std::optional<Interval> worst_output_interval(const Trial& trial);
+
 /// Whether the weights of the base were rounded on images. A change of such a base learns anew.
 bool is_rounded_on_images(const StaticInputs& base);
 

@@ -70,10 +70,7 @@ std::string sentence_of(NextStep step, const FirstModel& made) {
       return "Begin again with 100 or more samples like those the network will meet, in the folder "
              "or list of --images or --inputs.";
     case NextStep::kOtherTarget:
-      return "Begin again for target qtool, which runs each of them as one table and scales the "
-             "channels around it. That is fast in qtool. Other runtimes read the model, compute "
-             "them in "
-             "FP32 and may be slower than with target cpu:";
+      return to_text("Begin again for ", own_target_text(), ":");
     case NextStep::kKeepNodes:
       return "Search the nodes that must stay in FP32 (it says so where that is not enough), and "
              "quantize without them:";
@@ -88,6 +85,12 @@ std::string sentence_of(NextStep step, const FirstModel& made) {
 }
 
 }  // namespace
+
+std::string_view own_target_text() {
+  return "target qtool, which runs each of them as one table and scales the channels around it. "
+         "That is fast in qtool. Other runtimes read the model, compute them in FP32 and may be "
+         "slower than with target cpu";
+}
 
 FirstFigures figures_of(const FirstModel& made) {
   return {.calibrated_on = made.calibrated_on,

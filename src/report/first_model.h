@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/next_step.h"
@@ -32,6 +33,10 @@ struct FirstModel {
   /// Whether it is known that no sample that the models were compared on also set the ranges.
   [[nodiscard]] bool held_out() const { return compared.overlap && compared.overlap->common == 0; }
 };
+
+/// What the target for qtool's own runtime does with functions of one element, and what that costs
+/// in other runtimes: to follow `Quantize for `, without an end.
+std::string_view own_target_text();
 
 /// The figures of the model that decide about the next step.
 FirstFigures figures_of(const FirstModel& made);

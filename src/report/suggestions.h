@@ -22,6 +22,7 @@ struct MakingCommands {
   std::vector<std::string> quantize{};        ///< makes a model from the table
   std::vector<std::string> calibrate{};       ///< decides the ranges again, for another table
   std::vector<std::string> quantize_again{};  ///< makes a model from that other table
+  std::vector<std::string> eval{};            ///< compares what was made with FP32
 };
 
 /// A change for people to paste into a shell.

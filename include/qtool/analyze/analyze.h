@@ -202,6 +202,10 @@ struct Suggestion {
   /// The interval of the gain for other images of the same kind, with 95 % confidence, paired by
   /// image. nullopt for fewer than two images. See jackknife_interval().
   std::optional<Interval> gain_interval_db{};
+  /// The interval of the pooled SQNR of the worst output, likewise.
+  std::optional<Interval> worst_interval_db{};
+  /// Wilson's interval of the share of images with FP32's class; nullopt without scores per class.
+  std::optional<Interval> agreement_interval{};
   double integer_share = 0.0;   ///< of the multiplications
   double making_seconds = 0.0;  ///< time that making the model took, with what it learned
   RunCost cost{};               ///< time per image, against the unchanged model

@@ -211,7 +211,8 @@
     at('tried').textContent = `${many(tried.tried, 'change')} were made and run on ` +
       `${many(tried.images, page.noun)}; ` + (list.length === 0 ? 'none brings' : 'these bring') +
       ` ${fixed(tried.min_gain_db, 1)} dB or more over the ${fixed(tried.sqnr_db, 2)} dB of the INT8 model` +
-      (list.length === 0 ? '.' : ', and as much more than every smaller one.');
+      (list.length === 0 ? '.' : ', and as much more than every smaller one. The intervals of the gains do not include ' +
+        'that the changes were chosen on these images.');
     if (tried.by_source.length > 0) at('gains').append(draw.gains(tried.by_source));
     for (const change of list) {
       // The same words as in the text of the command, from the same measurement.

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "compare/intervals.h"
 #include "report/durations.h"
+#include "report/first_model.h"
 #include "report/shell.h"
 
 namespace qtool {
@@ -97,27 +98,49 @@ std::string limit_text(const CommandWords& goal) {
   return to_text("the limit is ", goal[1], " %");
 }
 
-// The change with the largest gain, for a model that loses too much.
-void add_best_change(const SuggestResult& tried, const MakingCommands& making, const Advice& advice,
-                     const EvalResult& compared, Verdict& verdict) {
+// A command line for people to paste.
+std::string printed(CommandWords words) {
+  for (std::string& word : words) word = printable(word);
+  return shell_line(words);
+}
+
+// Whether the whole interval of a changed model reaches the goal. Boxes and pixels are not measured
+// for changed models.
+bool reaches(const Suggestion& suggestion, const CommandWords& goal, const EvalResult& compared) {
+  if (goal.size() != 2 || compared.answers.boxes || compared.answers.mask) return false;
+  const double limit = parse_double(goal[1], goal[0]);
+  if (goal[0] == "--min-sqnr") {
+    return suggestion.worst_interval_db && suggestion.worst_interval_db->low >= limit;
+  }
+  return goal[0] == "--min-agreement" && suggestion.agreement_interval &&
+         100.0 * suggestion.agreement_interval->low >= limit;
+}
+
+// The change that is suggested first, for a model that loses too much: the one with the largest
+// gain, or one that is as good with fewer nodes in FP32.
+void add_first_change(const SuggestResult& tried, const MakingCommands& making,
+                      const Advice& advice, const EvalResult& compared, Verdict& verdict) {
   const Suggestion& best = tried.suggestions.front();
   const std::string change = change_text(best.change);
-  if (advice.goal.size() == 2 && advice.goal[0] == "--min-sqnr" &&
-      best.sqnr_db >= parse_double(advice.goal[1], "--min-sqnr")) {
+  if (reaches(best, advice.goal, compared)) {
     verdict.name = "use_changed";
     verdict.heading = to_text("Use it with a change: ", change);
     verdict.next = "Make this model, and compare it";
   } else {
-    verdict.next = to_text("Try the best of the changes that were made: ", change, ". It brings ",
+    verdict.next = to_text("Try the first of the suggested changes: ", change, ". It brings ",
                            to_signed_fixed(best.gain_db, 2), " dB; compare it");
   }
   verdict.next +=
       to_text(" on other ", compared.noun, "s (here ", to_fixed(tried.sqnr_db, 2), " dB become ",
-              to_fixed(best.sqnr_db, 2), " dB; time of an image ", slower_by(best.cost), ").");
+              to_fixed(best.sqnr_db, 2), " dB; time of an image ", slower_by(best.cost),
+              "). It was chosen on these ", compared.noun, "s, which the gain does not include.");
+  if (compared.answers.boxes) verdict.next += " Its boxes were not compared.";
+  if (compared.answers.mask) verdict.next += " Its pixels were not compared.";
   const ChangeOptions options = options_of(best.change);
   const ChangeLine line = line_of(options, making);
   if (line.complete) {
     verdict.lines.push_back(line.text);
+    if (!making.eval.empty()) verdict.lines.push_back(printed(making.eval));
   } else {
     verdict.next += to_text(" Its options of qtool ", options.command, ": ", line.text);
   }
@@ -144,8 +167,7 @@ Heading heading_of(NextStep step) {
       return {"undecided", "No verdict: too few samples set the ranges",
               "Calibrate on 100 or more like those that the network will meet."};
     case NextStep::kOtherTarget:
-      return {"do_not_use", "Do not use it as it is",
-              "Quantize for target qtool, which runs these functions as tables."};
+      return {"do_not_use", "Do not use it as it is", ""};
     case NextStep::kKeepNodes:
       return {"do_not_use", "Do not use it as it is",
               "Search the nodes that must stay in FP32 with qtool search."};
@@ -178,14 +200,23 @@ Verdict verdict_of(const Advice& advice, const EvalResult& compared, const Sugge
         to_text("Compare on ", advice.samples > 0 ? to_text("about ", advice.samples) : "very many",
                 " ", compared.noun, "s of the same kind.");
   }
+  if (advice.step == NextStep::kOtherTarget) {
+    verdict.next = to_text("Quantize for ", own_target_text(), ".");
+  }
+  // Images that set the ranges do not show what the model is worth.
+  const std::optional<Overlap>& overlap = compared.overlap;
+  if (advice.step == NextStep::kUse && overlap && overlap->samples > 0 &&
+      overlap->common == overlap->samples) {
+    verdict.name = "undecided";
+    verdict.heading = to_text("Not decided: the same ", compared.noun, "s set the ranges");
+    verdict.next = to_text("Compare on other ", compared.noun, "s.");
+    return verdict;
+  }
   if (loses && tried != nullptr && !tried->suggestions.empty()) {
-    add_best_change(*tried, making, advice, compared, verdict);
+    add_first_change(*tried, making, advice, compared, verdict);
+    if (!verdict.lines.empty()) return verdict;
   }
-  for (const CommandWords& words : commands) {
-    CommandWords shown = words;
-    for (std::string& word : shown) word = printable(word);
-    verdict.lines.push_back(shell_line(shown));
-  }
+  for (const CommandWords& words : commands) verdict.lines.push_back(printed(words));
   return verdict;
 }
 

@@ -24,7 +24,7 @@ struct Verdict {
 
 /// The verdict on a model. `advice` is that of advise() for `compared`. `tried`: changes of the
 /// model, null if none were tried; `making`: the commands that make the model. `commands`: other
-/// commands for the next step.
+/// commands for the next step; left out where a change is named with the commands that make it.
 Verdict verdict_of(const Advice& advice, const EvalResult& compared, const SuggestResult* tried,
                    const MakingCommands& making, const std::vector<CommandWords>& commands);
 

@@ -74,6 +74,12 @@ TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
   entry(base_, "b_relu_out").affine.scale *= 20.0F;
   const SuggestResult result = suggestions(base_);
   EXPECT_NEAR(result.sqnr_db, decibels(base_), 1e-6);
+  EXPECT_THAT(text_of(result), testing::HasSubstr("the changes were chosen on these images"));
+  for (const Suggestion& one : result.suggestions) {  // the network has one output
+    ASSERT_TRUE(one.worst_interval_db.has_value());
+    EXPECT_LE(one.worst_interval_db->low, one.sqnr_db);
+    EXPECT_GE(one.worst_interval_db->high, one.sqnr_db);
+  }
   ASSERT_FALSE(result.suggestions.empty());
   for (const Suggestion& suggestion : result.suggestions) {
     EXPECT_GE(suggestion.gain_db, 0.5);

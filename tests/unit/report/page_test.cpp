@@ -166,7 +166,7 @@ TEST(Verdict, SaysWhatToDoAboutABadModel) {
 TEST(Verdict, NamesTheChangeThatReachesTheLimit) {
   Page page = page_of_a_bad_model();
   page.evaluation.classes = 0;
-  page.evaluation.outputs[0].sqnr_db = 9.0;
+  page.suggestions->suggestions[0].worst_interval_db = {20.5, 21.5};
   const Json verdict = data_of(html_of(page)).at("verdict");
   EXPECT_EQ(verdict.at("name"), "use_changed");
   EXPECT_EQ(verdict.at("heading"), "Use it with a change: c0 in FP32");

@@ -4,14 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
+
+#include "report/first_model.h"
 
 namespace qtool {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 
-OutputError output_of(const char* name, double pooled_db) {
+OutputError judged_output(const char* name, double pooled_db) {
   OutputError error;
   error.name = name;
   error.sqnr_db = error.pooled_sqnr_db = pooled_db;
@@ -23,12 +26,12 @@ EvalResult compared_on_others() {
   EvalResult compared;
   compared.images = 50;
   compared.int8 = ModelScore{};
-  compared.outputs = {output_of("a", 40.0), output_of("map", 24.0)};
+  compared.outputs = {judged_output("a", 40.0), judged_output("map", 24.0)};
   compared.overlap = Overlap{"image", 50, 0};
   return compared;
 }
 
-Advice advice_on(const EvalResult& compared) {
+Advice advice_for(const EvalResult& compared) {
   return advise({.calibrated_on = 100, .integer_share = 1.0, .compared = compared});
 }
 
@@ -36,7 +39,7 @@ Verdict verdict_on(const EvalResult& compared, const SuggestResult* tried = null
                    const std::vector<CommandWords>& commands = {}) {
   MakingCommands making;
   making.quantize = {"qtool", "quantize", "m.onnx", "--output", "m.int8.onnx"};
-  return verdict_of(advice_on(compared), compared, tried, making, commands);
+  return verdict_of(advice_for(compared), compared, tried, making, commands);
 }
 
 // The map of a text detector is almost zero for images without text.
@@ -49,6 +52,93 @@ TEST(Verdict, PrintsTheFigureThatIsJudged) {
   EXPECT_EQ(verdict.figure,
             "output 'map' has a pooled SQNR of 24.00 dB against FP32 (95 % confidence: 22.00 to "
             "26.00), on 50 images");
+}
+
+// A model of 12 dB, and one change of it.
+SuggestResult one_change() {
+  SuggestResult tried;
+  tried.sqnr_db = 12.0;
+  tried.suggestions.push_back({.change = {.exclude = {"c0"}}, .sqnr_db = 21.0, .gain_db = 9.0});
+  return tried;
+}
+
+TEST(Verdict, RecommendsAChangeWhoseWholeIntervalReachesTheLimit) {
+  EvalResult compared = compared_on_others();
+  compared.outputs.back().pooled_sqnr_db = 12.0;
+  SuggestResult tried = one_change();
+  EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");
+  tried.suggestions.front().worst_interval_db = Interval{19.9, 22.1};
+  EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");
+  tried.suggestions.front().worst_interval_db = Interval{20.1, 21.9};
+  EXPECT_EQ(verdict_on(compared, &tried).name, "use_changed");
+}
+
+TEST(Verdict, RecommendsAChangeOfAClassifierByItsAnswers) {
+  EvalResult compared = compared_on_others();
+  compared.outputs.resize(1);
+  compared.images = 500;
+  compared.classes = 10;
+  compared.agreement = 400;
+  SuggestResult tried = one_change();
+  tried.suggestions.front().worst_interval_db = Interval{30.0, 31.0};
+  tried.suggestions.front().agreement_interval = Interval{0.94, 0.98};
+  EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");
+  tried.suggestions.front().agreement_interval = Interval{0.955, 0.98};
+  EXPECT_EQ(verdict_on(compared, &tried).name, "use_changed");
+}
+
+TEST(Verdict, SaysThatTheBoxesOfAChangeWereNotCompared) {
+  EvalResult compared = compared_on_others();
+  compared.answers.boxes = BoxAgreement{};
+  compared.answers.boxes->matches = {
+      {.score = 0.5, .iou = 0.5, .fp32 = 100, .int8 = 80, .kept = 80}};
+  SuggestResult tried = one_change();
+  tried.suggestions.front().worst_interval_db = Interval{30.0, 31.0};
+  const Verdict verdict = verdict_on(compared, &tried);
+  EXPECT_EQ(verdict.name, "do_not_use");
+  EXPECT_THAT(verdict.next, HasSubstr("Its boxes were not compared."));
+  EXPECT_THAT(verdict.next, HasSubstr("It was chosen on these images"));
+}
+
+// Commands for something else were listed below the change.
+TEST(Verdict, ListsTheCommandsThatMakeAndCompareTheChange) {
+  EvalResult compared = compared_on_others();
+  compared.outputs.back().pooled_sqnr_db = 12.0;
+  const SuggestResult tried = one_change();
+  MakingCommands making;
+  making.quantize = {"qtool", "quantize", "m.onnx"};
+  making.eval = {"qtool", "eval", "m.onnx"};
+  const std::vector<CommandWords> other{{"qtool", "search", "m.onnx"}};
+  const Advice advice = advice_for(compared);
+  EXPECT_THAT(verdict_of(advice, compared, &tried, making, other).lines,
+              ElementsAre("qtool quantize m.onnx --exclude c0", "qtool eval m.onnx"));
+  EXPECT_THAT(verdict_of(advice, compared, nullptr, making, other).lines,
+              ElementsAre("qtool search m.onnx"));
+}
+
+TEST(Verdict, DoesNotDecideOnImagesThatSetTheRanges) {
+  EvalResult compared = compared_on_others();
+  compared.overlap->common = 49;
+  EXPECT_EQ(verdict_on(compared).name, "use");
+  compared.overlap->common = 50;
+  const Verdict verdict = verdict_on(compared, nullptr, {{"qtool", "infer", "m.onnx"}});
+  EXPECT_EQ(verdict.name, "undecided");
+  EXPECT_EQ(verdict.next, "Compare on other images.");
+  EXPECT_TRUE(verdict.lines.empty());
+}
+
+// The text of auto and the page say the same of the other target.
+TEST(Verdict, SaysWhatTheOwnTargetCostsInOtherRuntimes) {
+  FirstModel made;
+  made.calibrated_on = 100;
+  made.functions_left = 52;
+  made.compared = compared_on_others();
+  made.compared.outputs.back().pooled_sqnr_db = 12.0;
+  const Advice advice = advise(figures_of(made));
+  ASSERT_EQ(advice.step, NextStep::kOtherTarget);
+  const std::string said = "Other runtimes read the model, compute them in FP32";
+  EXPECT_THAT(verdict_of(advice, made.compared, nullptr, {}, {}).next, HasSubstr(said));
+  EXPECT_THAT(text_of(made, advice, {}), HasSubstr(said));
 }
 
 }  // namespace
