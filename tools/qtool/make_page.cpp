@@ -17,6 +17,7 @@
 #include "report/model_summary.h"
 #include "report/shell.h"
 #include "signals.h"
+#include "split_samples.h"
 
 namespace qtool::tool {
 namespace {
@@ -50,6 +51,28 @@ InferResult answer_to(const std::string& path, const Models& models, const EvalO
   return infer(*models.fp32.executor, models.int8_executor(), sample, options);
 }
 
+// Makes the suggestions of the page. A model that was rounded on images cannot be changed without
+// samples to learn from.
+void try_changes(const StaticInputs& inputs, const Samples& judge, const PageSubject& subject,
+                 SuggestOptions options, Page& page) {
+  if (!inputs.learned.rounded.empty() && !options.learning) {
+    warning(to_text("no changes are tried: the weights of the model were rounded on the ",
+                    subject.images.noun(), " that it is compared on, or on fewer than ",
+                    kFewestToSplit));
+    return;
+  }
+  try {
+    ProgressDisplay progress("try changes", "runs", subject.run.progress_style(), FinalLine::kNone);
+    options.progress = progress.callback();
+    options.stop = interrupted;
+    page.suggestions =
+        suggest(*subject.models.fp32.executor, inputs, page.analysis, judge, options);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    warning(to_text("no changes are tried: ", error.what()));
+  }
+}
+
 }  // namespace
 
 Option& add_report(Command& command, std::string& report, const std::string& more) {
@@ -65,8 +88,10 @@ Page page_beside(const PageSubject& subject, EvalResult evaluation) {
   Page page;
   page.preprocess = subject.preprocess;
   page.evaluation = std::move(evaluation);
-  page.worst = worst_images(page.evaluation, eval.answers.boxes ? kBoxCandidates : kWorstImages);
-  if ((eval.answers.boxes || eval.answers.mask) && subject.samples.are_images()) {
+  const bool draws = (eval.answers.boxes || eval.answers.mask) && subject.samples.are_images();
+  page.worst =
+      worst_images(page.evaluation, draws && eval.answers.boxes ? kBoxCandidates : kWorstImages);
+  if (draws) {
     draw_answers_on(page.worst, kWorstImages, eval.preprocess,
                     [&](const std::string& path) { return answer_to(path, subject.models, eval); });
   }
@@ -129,7 +154,7 @@ void write_page(const std::string& path, Page& page) {
 }
 
 void write_page_of(const FirstModel& made, const PageSubject& subject, const StaticInputs& inputs,
-                   const Samples& calibrated_on, const std::vector<CommandWords>& next,
+                   const SampleOptions& calibrates, const std::vector<CommandWords>& next,
                    const MakingCommands& making, const std::string& path) {
   Page page = page_beside(subject, made.compared);
   page.calibrated_on = made.calibrated_on;
@@ -149,14 +174,11 @@ void write_page_of(const FirstModel& made, const PageSubject& subject, const Sta
     shown.progress = progress.callback();
     page.analysis = analyze(fp32, *subject.models.int8->executor, some, shown);
   }
-  try {
-    ProgressDisplay progress("try changes", "runs", subject.run.progress_style(), FinalLine::kNone);
-    options.progress = progress.callback();
-    page.suggestions = suggest(fp32, inputs, page.analysis, some, options);
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::kCancelled) throw;
-    warning(to_text("no changes are tried: ", error.what()));
+  const Samples calibrated_on = calibrates.list(fp32.graph());
+  if (!made.too_few && calibrated_on.size() >= kFewestToSplit) {
+    options.learning = learning_samples(calibrates, fp32.graph(), options.preprocess);
   }
+  try_changes(inputs, some, subject, options, page);
   CalibrateOptions check;
   check.target = inputs.options.target;
   check.types = inputs.table.types;

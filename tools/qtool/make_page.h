@@ -45,11 +45,13 @@ void add_set_check(const Model& fp32, const Samples& calibrated_on, CalibrateOpt
 /// Writes the page. Adds the overlap of the evaluation with the samples that set the ranges.
 void write_page(const std::string& path, Page& page);
 
-/// The page of a model that `auto` made by `inputs`, which the samples `calibrated_on` and the
-/// steps of its recipe have set. It is analyzed on 50 of the samples of `subject` at most. `next`:
-/// the commands for the next step. Cost: as `qtool analyze` on these samples.
+/// The page of a model that `auto` made by `inputs`, which the samples of `calibrates` and the
+/// steps of its recipe have set. It is analyzed on 50 of the samples of `subject` at most. Changes
+/// learn from the samples of `calibrates`; with fewer than kFewestToSplit, or if the same samples
+/// judge, those that must learn are not tried. `next`: the commands for the next step. Cost: as
+/// `qtool analyze` on these samples.
 void write_page_of(const FirstModel& made, const PageSubject& subject, const StaticInputs& inputs,
-                   const Samples& calibrated_on, const std::vector<CommandWords>& next,
+                   const SampleOptions& calibrates, const std::vector<CommandWords>& next,
                    const MakingCommands& making, const std::string& path);
 
 }  // namespace qtool::tool

@@ -19,7 +19,11 @@ SplitSamples split_samples(const SampleOptions& options, const Graph& graph,
   const std::optional<SampleOptions> first = options.half(1);
   const std::optional<SampleOptions> second = options.half(2);
   if (samples.size() < kFewestToSplit || !first || !second) return {std::nullopt, samples};
-  SampleOptions chosen = *first;
+  return {learning_samples(*first, graph, preprocess), second->list(graph)};
+}
+
+LearningSamples learning_samples(SampleOptions chosen, const Graph& graph,
+                                 const Preprocess& preprocess) {
   chosen.limit = chosen.limit == 0 ? kMostToLearn : std::min(chosen.limit, kMostToLearn);
   LearningSamples learn{chosen.list(graph), preprocess};
   const auto add = [&](const char* option, const std::string& value) {
@@ -34,7 +38,7 @@ SplitSamples split_samples(const SampleOptions& options, const Graph& graph,
   add("--inputs", chosen.inputs);
   add("--part", chosen.part);
   add("--limit", to_text(chosen.limit));
-  return {std::move(learn), second->list(graph)};
+  return learn;
 }
 
 }  // namespace qtool::tool

@@ -20,6 +20,10 @@ struct SplitSamples {
   Samples judge;
 };
 
+/// At most 16 of the samples that `chosen` selects for `graph`, with the options that name them.
+LearningSamples learning_samples(SampleOptions chosen, const Graph& graph,
+                                 const Preprocess& preprocess);
+
 /// Divides the samples that `options` select for `graph`, which are `samples`, into halves. At most
 /// 16 of the first half learn; at most --limit of the second half judge. With fewer than
 /// kFewestToSplit samples, or a --part that cannot be divided, all judge. `preprocess`: how `qtool

@@ -296,7 +296,6 @@ void run_auto(AutoCommand& options, Command& command) {
   make_folder(options.folder);
   for (const std::string& file : {files.table, files.model}) declare_output(file);
   if (!options.report.empty()) declare_output(options.report);
-
   made.preprocess = list_or_way_out(options.model, graph, [&] {
     return options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
   });
@@ -344,8 +343,9 @@ void run_auto(AutoCommand& options, Command& command) {
     improved.model =
         std::filesystem::path(files.model).replace_extension(".improved.onnx").string();
     const PageSubject subject{models, others, halves.compares, made.preprocess, eval, options.run};
-    const MakingCommands making{quantize_line(options, command, recipe, halves, improved).words()};
-    write_page_of(made, subject, inputs, samples, next, making, options.report);
+    MakingCommands making{quantize_line(options, command, recipe, halves, improved).words()};
+    making.eval = eval_line(options, command, halves, improved).words();
+    write_page_of(made, subject, inputs, halves.calibrates, next, making, options.report);
   }
   options.run.json ? print_result(json_of(made, advice, next))
                    : print_text(text_of(made, advice, next, result_columns()));
