@@ -34,14 +34,23 @@ bool has_choices(const CalibrationTable& table) {
                              [](const auto& entry) { return entry.origin == Origin::kUser; });
 }
 
+// The file for a changed model or table.
+std::string improved_output(const std::string& model, const StaticInputs& base,
+                            const char* ending) {
+  return default_output(model, base.options.target, to_text(".improved", ending));
+}
+
+const std::vector<std::string> kOverrideOptions{"--exclude", "--range", "--scale", "--wide",
+                                                "--overrides"};
+const std::vector<std::string> kSampleOptions{"--images", "--inputs", "--part", "--strict"};
+const std::vector<std::string> kOutputOptions{"--boxes", "--box-score", "--nms-iou", "--mask"};
+
 }  // namespace
 
 MakingCommands making_commands_of(const std::string& model, const std::string& table,
                                   const StaticInputs& base, const Command* running) {
   MakingCommands made;
-  const auto named = [&](const char* ending) {
-    return default_output(model, base.options.target, to_text(".improved", ending));
-  };
+  const auto named = [&](const char* ending) { return improved_output(model, base, ending); };
   const auto quantize_line = [&](const std::string& from) {
     ShownCommand line("quantize", model);
     line.value("--table", from);
@@ -69,6 +78,55 @@ MakingCommands making_commands_of(const std::string& model, const std::string& t
   made.calibrate = line.words();
   made.quantize_again = quantize_line(other);
   return made;
+}
+
+CommandWords eval_of_improved(const std::string& model, const StaticInputs& base,
+                              const Command& running) {
+  ShownCommand line("eval", model);
+  line.value("--int8", improved_output(model, base, ".int8.onnx"));
+  line.take(running, kSampleOptions);
+  line.take(running, {"--limit", "--labels"});
+  line.take(running, kOutputOptions);
+  line.take(running, {"--threads"});
+  line.take_group(running, "Preprocessing");
+  return line.words();
+}
+
+std::vector<CommandWords> next_commands(const std::string& model, const std::string& int8,
+                                        const std::string& table, const Command& running,
+                                        const Advice& advice) {
+  if (advice.step == NextStep::kCompareMore && !int8.empty()) {
+    ShownCommand line("eval", model);
+    line.value("--int8", int8);
+    line.take(running, kSampleOptions);
+    line.take(running, {"--labels"});
+    line.take(running, kOutputOptions);
+    line.take(running, {"--threads"});
+    line.take_group(running, "Preprocessing");
+    return {line.words()};
+  }
+  if (table.empty()) return {};
+  if (advice.step == NextStep::kOtherTarget) {
+    ShownCommand line("quantize", model);
+    line.value("--table", table);
+    line.take(running, kOverrideOptions);
+    line.value("--target", "qtool");
+    return {line.words()};
+  }
+  if (advice.step != NextStep::kKeepNodes) return {};
+  ShownCommand line("search", model);
+  line.value("--table", table);
+  line.take(running, kSampleOptions);
+  line.take(running, {"--limit", "--target"});
+  line.take(running, kOverrideOptions);
+  line.value(advice.goal.at(0), advice.goal.at(1));
+  if (advice.goal.at(0) == "--max-top1-drop") line.take(running, {"--labels"});
+  line.take(running, kOutputOptions);
+  line.take(running, {"--threads"});
+  line.take_group(running, "Preprocessing");
+  line.value("--output",
+             default_output(model, running.find("--target").value(), ".overrides.json"));
+  return {line.words()};
 }
 
 }  // namespace qtool::tool

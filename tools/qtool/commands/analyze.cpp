@@ -38,7 +38,6 @@
 #include "report/page/page.h"
 #include "report/suggestions.h"
 #include "run_evaluation.h"
-#include "shown_command.h"
 #include "signals.h"
 #include "split_samples.h"
 #include "step_display.h"
@@ -183,27 +182,6 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   }
 }
 
-// The commands for the step that advise() names, as far as this command knows the files.
-std::vector<CommandWords> next_commands(const AnalyzeCommand& options, const Command& command,
-                                        const Advice& advice) {
-  const bool all = advice.step == NextStep::kCompareMore;
-  if (!all && advice.step != NextStep::kKeepNodes) return {};
-  if (all ? options.int8.empty() : options.table.empty()) return {};
-  ShownCommand line(all ? "eval" : "search", options.model);
-  all ? line.value("--int8", options.int8) : line.value("--table", options.table);
-  line.take(command, {"--images", "--inputs"});
-  if (!all) {
-    line.take(command, {"--part", "--limit", "--target", "--exclude", "--overrides"});
-    line.value(advice.goal.at(0), advice.goal.at(1));
-  }
-  line.take(command, {"--boxes", "--box-score", "--nms-iou", "--mask", "--strict", "--threads"});
-  if (all) line.take_group(command, "Preprocessing");
-  if (!all) {
-    line.value("--output", default_output(options.model, options.target, ".overrides.json"));
-  }
-  return {line.words()};
-}
-
 // What the page says besides the figures of both models.
 void complete_page(const AnalyzeCommand& options, const Command& command, const Subject& subject,
                    const PageSubject& page_subject, Page& page) {
@@ -218,7 +196,7 @@ void complete_page(const AnalyzeCommand& options, const Command& command, const 
         count_functions(models.fp32.executor->whole_graph(), find_target("qtool"));
   }
   if (const std::optional<Advice> advice = advice_of(page)) {
-    page.next = next_commands(options, command, *advice);
+    page.next = next_commands(options.model, options.int8, options.table, command, *advice);
   }
   if (options.calibrated_on.empty()) return;
   SampleOptions images;
@@ -293,6 +271,7 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   if (!subject.table.empty()) {
     commands = making_commands_of(options.model, subject.table, *subject.base,
                                   options.table.empty() ? nullptr : &command);
+    commands.eval = eval_of_improved(options.model, *subject.base, command);
   }
   std::optional<ReportChange> change;
   if (baseline) change = change_since(*baseline, result);
