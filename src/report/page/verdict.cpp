@@ -133,7 +133,7 @@ void add_first_change(const SuggestResult& tried, const MakingCommands& making,
   verdict.next +=
       to_text(" on other ", compared.noun, "s (here ", to_fixed(tried.sqnr_db, 2), " dB become ",
               to_fixed(best.sqnr_db, 2), " dB; time of an image ", slower_by(best.cost),
-              "). It was chosen on these ", compared.noun, "s, which the gain does not include.");
+              "). It was chosen on these ", compared.noun, "s, and may bring less on others.");
   if (compared.answers.boxes) verdict.next += " Its boxes were not compared.";
   if (compared.answers.mask) verdict.next += " Its pixels were not compared.";
   const ChangeOptions options = options_of(best.change);
