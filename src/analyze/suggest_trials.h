@@ -91,6 +91,7 @@ class Trials {
     double fp32 = 0.0;
     double int8 = 0.0;  ///< for the base model; 0 where there is none
     double make = 0.0;  ///< for making and compiling that model once
+    double read = 0.0;  ///< for reading and decoding the image
   };
   [[nodiscard]] Seconds seconds_of_image() const;
 

@@ -21,6 +21,7 @@ std::vector<Tensor> Trials::first() const {
 }
 
 Trials::Seconds Trials::seconds_of_image() const {
+  const Clock::time_point before = Clock::now();
   const std::vector<Tensor> sample = first();
   const std::vector<TensorView> inputs = views_of(sample);
   const Clock::time_point begin = Clock::now();
@@ -37,7 +38,8 @@ Trials::Seconds Trials::seconds_of_image() const {
     }
     return last;
   };
-  Seconds seconds{seconds_of(*pair.fp32), 0.0, make};
+  const double read = std::chrono::duration<double>(begin - before).count();
+  Seconds seconds{seconds_of(*pair.fp32), 0.0, make, read};
   if (pair.int8 != nullptr) seconds.int8 = seconds_of(*pair.int8);
   return seconds;
 }

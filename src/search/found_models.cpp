@@ -26,10 +26,11 @@ std::vector<std::size_t> with_more(std::vector<std::size_t> models,
   return models;
 }
 
-FoundModels::FoundModels(const Executor& fp32, const SplitSamples& split, const Trials& trials,
-                         SuggestOptions& trial_options, const SearchOptions& options,
-                         Trials::Seconds once)
+FoundModels::FoundModels(const Executor& fp32, const StaticInputs& base, const SplitSamples& split,
+                         const Trials& trials, SuggestOptions& trial_options,
+                         const SearchOptions& options, Trials::Seconds once)
     : fp32_(fp32),
+      base_(base),
       split_(split),
       trials_(trials),
       trial_options_(trial_options),
@@ -37,9 +38,11 @@ FoundModels::FoundModels(const Executor& fp32, const SplitSamples& split, const 
       once_(once) {}
 
 double FoundModels::judge_seconds() const {
-  const std::int64_t images = split_.searched.size() + (split_.held ? split_.held->size() : 0);
-  const double runs = 2.0 * static_cast<double>(images) * (once_.fp32 + once_.int8);
-  return 2.0 * once_.make + runs / resolve_threads(options_.threads);
+  const auto searched = static_cast<double>(split_.searched.size());
+  const double images = searched + static_cast<double>(split_.held ? split_.held->size() : 0);
+  const double runs = 2.0 * images * (once_.read + once_.fp32 + once_.int8);
+  const double from_one_image = 2.0 * once_.make + runs / resolve_threads(options_.threads);
+  return std::max(from_one_image, 2.0 * first_seconds_ * images / std::max(searched, 1.0));
 }
 
 /// The models, and the base model.
@@ -80,6 +83,9 @@ bool FoundModels::measure_times(const std::vector<std::size_t>& models, const Se
 }
 
 void FoundModels::judge(const TriedModels& tried, std::size_t chosen, SearchResult& result) const {
+  const Learned& learned = base_.learned;
+  result.learned =
+      !learned.rounded.empty() || !learned.tuned_ranges.empty() || !learned.bias_shifts.empty();
   try {
     const std::unique_ptr<Executor> int8 = trials_.model({});
     const std::unique_ptr<Executor> best =
@@ -87,12 +93,19 @@ void FoundModels::judge(const TriedModels& tried, std::size_t chosen, SearchResu
     const auto judged = [&](const Samples& samples, std::vector<BadImage>& bad) {
       return judged_part(fp32_, *int8, best.get(), samples, options_, trial_options_.progress, bad);
     };
-    result.held_copies = copies_of_searched(split_, options_.threads, trial_options_.stop);
     if (split_.held) result.held_out = judged(*split_.held, result.bad);
     std::vector<BadImage> known;  // the models that were tried left them out, too
     result.searched = judged(split_.searched, known);
+    // Reads all images once more, so it comes last.
+    const SplitContents contents =
+        contents_of(split_, base_.table.image_ids, options_.threads, trial_options_.stop);
+    result.contents_compared = true;
+    result.held_copies = contents.held_copies;
+    result.held_calibrated = contents.held_calibrated;
+    result.overlap = contents.overlap;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kCancelled) throw;
+    if (result.end == SearchEnd::kComplete) result.end = SearchEnd::kBudget;
   }
 }
 

@@ -22,10 +22,14 @@ std::vector<std::size_t> with_more(std::vector<std::size_t> models,
 class FoundModels {
  public:
   /// All arguments that are references must outlive the object. `trial_options` are those of
-  /// `trials`. `once`: times of one image on one thread.
-  FoundModels(const Executor& fp32, const SplitSamples& split, const Trials& trials,
-              SuggestOptions& trial_options, const SearchOptions& options, Trials::Seconds once);
+  /// `trials`. `base`: the inputs of the base model. `once`: times of one image on one thread.
+  FoundModels(const Executor& fp32, const StaticInputs& base, const SplitSamples& split,
+              const Trials& trials, SuggestOptions& trial_options, const SearchOptions& options,
+              Trials::Seconds once);
 
+  /// Says how long it took to make the base model and run it on all images that are searched on.
+  /// One image may be read faster than others, so that this is the better estimate.
+  void first_took(double seconds) noexcept { first_seconds_ = seconds; }
   /// The estimated time of judge(), and of measure_times() with one model and the fewest runs.
   [[nodiscard]] double least_seconds() const;
 
@@ -35,8 +39,9 @@ class FoundModels {
   bool measure_times(const std::vector<std::size_t>& models, const SearchBudget& budget,
                      TriedModels& tried, double& int8_seconds) const;
 
-  /// Sets `searched` and `held_out` of `result`, and adds the held images that were left out.
-  /// Stopped work leaves out what it did not end. `chosen`: a model of `tried`.
+  /// Sets `searched`, `held_out` and what the contents of the images say in `result`, and adds the
+  /// held images that were left out. Stopped work leaves out what it did not end, and an end of
+  /// kComplete becomes kBudget. `chosen`: a model of `tried`.
   void judge(const TriedModels& tried, std::size_t chosen, SearchResult& result) const;
 
  private:
@@ -45,11 +50,13 @@ class FoundModels {
   [[nodiscard]] double round_seconds(std::size_t models) const;
 
   const Executor& fp32_;
+  const StaticInputs& base_;
   const SplitSamples& split_;
   const Trials& trials_;
   SuggestOptions& trial_options_;
   const SearchOptions& options_;
   Trials::Seconds once_;
+  double first_seconds_ = 0.0;
 };
 
 }  // namespace qtool

@@ -10,14 +10,13 @@
 #include <utility>
 
 #include "analyze/agreement.h"
+#include "base/stop.h"
 #include "compare/intervals.h"
 #include "qtool/compare/evaluate.h"
 
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kParts = 3;
-constexpr std::int64_t kHeldPart = 2;
 constexpr std::int64_t kMostImages = 1'000'000;  // to ask for
 
 /// A figure of which more is better, its interval, and its goal.
@@ -120,40 +119,62 @@ SearchFigures figures_of(const EvalResult& result) {
 
 SplitSamples hold_back(const Samples& samples) {
   if (samples.size() < kLeastForHoldOut) return {samples, std::nullopt};
-  return {samples.all_but_part(kHeldPart, kParts), samples.part(kHeldPart, kParts)};
+  return {samples.all_but_part(kHeldOutPart, kHoldOutParts),
+          samples.part(kHeldOutPart, kHoldOutParts)};
 }
 
-std::int64_t copies_of_searched(const SplitSamples& split, int threads, const StopCheck& stop) {
-  if (!split.held) return 0;
-  std::vector<std::uint64_t> ids;
-  for (const std::optional<std::uint64_t>& id : content_ids(split.searched, threads)) {
-    if (id) ids.push_back(*id);
-  }
-  std::ranges::sort(ids);
-  const std::optional<Overlap> overlap = overlap_of(ids, *split.held, threads, stop);
-  return overlap ? overlap->common : 0;
+SplitContents contents_of(const SplitSamples& split, std::span<const std::uint64_t> calibrated,
+                          int threads, const StopCheck& stop) {
+  SplitContents contents;
+  if (!split.held && calibrated.empty()) return contents;
+  const StopScope scope(stop);
+  const auto ids_of = [&](const Samples& samples) {
+    std::vector<std::uint64_t> ids;
+    for (const std::optional<std::uint64_t>& id : content_ids(samples, threads)) {
+      if (id) ids.push_back(*id);
+    }
+    std::ranges::sort(ids);
+    return ids;
+  };
+  const auto common = [](const std::vector<std::uint64_t>& ids,
+                         std::span<const std::uint64_t> others) {
+    return std::ranges::count_if(
+        ids, [&](std::uint64_t id) { return std::ranges::binary_search(others, id); });
+  };
+  const std::vector<std::uint64_t> searched = ids_of(split.searched);
+  std::vector<std::uint64_t> held;
+  if (split.held) held = ids_of(*split.held);
+  contents.held_copies = common(held, searched);
+  contents.held_calibrated = common(held, calibrated);
+  if (calibrated.empty()) return contents;
+  Overlap& overlap = contents.overlap.emplace();
+  overlap.noun = std::string(split.searched.noun());
+  overlap.samples = std::ssize(searched) + std::ssize(held);
+  overlap.common = common(searched, calibrated) + contents.held_calibrated;
+  return contents;
 }
 
 void judge(const std::vector<SearchGoal>& goals, SearchedPart& part) {
   part.verdict = GoalVerdict::kReached;
   part.deciding_images = 0;
-  bool known = true;
+  part.lacks_interval = false;
   double deciding = 0.0;
   for (const SearchGoal& goal : goals) {
     for (const Bounded& figure : bounded_figures(goal, part.best)) {
       if (figure.interval && figure.interval->high < figure.limit) {
         part.verdict = GoalVerdict::kMissed;
+        part.lacks_interval = false;
         return;
       }
       if (figure.interval && figure.interval->low >= figure.limit) continue;
       part.verdict = GoalVerdict::kUndecided;
-      known = known && figure.interval.has_value();
+      part.lacks_interval = part.lacks_interval || !figure.interval;
       if (figure.interval) {
         deciding = std::max(deciding, images_to_decide(figure, part.best.images));
       }
     }
   }
-  const bool few = known && deciding < static_cast<double>(kMostImages);
+  const bool few = !part.lacks_interval && deciding < static_cast<double>(kMostImages);
   if (part.verdict == GoalVerdict::kUndecided && few) {
     part.deciding_images = static_cast<std::int64_t>(deciding);
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "qtool/exec/executor.h"
@@ -22,9 +23,17 @@ struct SplitSamples {
 /// third.
 SplitSamples hold_back(const Samples& samples);
 
-/// How many of the held samples are copies of samples that are searched on, by content. 0 where
-/// none are held. `threads`, `stop`: as for overlap_of(). Cost: reads all samples.
-std::int64_t copies_of_searched(const SplitSamples& split, int threads, const StopCheck& stop);
+/// Which samples of a split are copies of others, by content.
+struct SplitContents {
+  std::int64_t held_copies = 0;      ///< held samples that are copies of samples searched on
+  std::int64_t held_calibrated = 0;  ///< held samples that also set the ranges
+  std::optional<Overlap> overlap{};  ///< of all samples with those that set the ranges
+};
+
+/// `calibrated`: CalibrationTable::image_ids. `threads`, `stop`: as for overlap_of(). Throws
+/// Error(kCancelled). Cost: reads each sample once; nothing where there is nothing to compare.
+SplitContents contents_of(const SplitSamples& split, std::span<const std::uint64_t> calibrated,
+                          int threads, const StopCheck& stop);
 
 /// Judges the goals by the intervals of `part.best`: sets the verdict and the number of images that
 /// would decide. A figure without an interval decides nothing.

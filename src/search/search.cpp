@@ -133,7 +133,7 @@ class Search {
         std::min(std::max<std::int64_t>(options_.probed_images, 1), cost.images));
     cost.probed = static_cast<std::int64_t>(std::clamp(std::floor(affordable), 1.0, most));
     budget_.expect(once_.make + cost.trial_seconds * static_cast<double>(cost.images) / at_once);
-    found_.emplace(fp32_, split_, *trials_, trial_options_, options_, once_);
+    found_.emplace(fp32_, base_, split_, *trials_, trial_options_, options_, once_);
     budget_.set_last_part(found_->least_seconds());
     if (options_.announce) options_.announce(cost);
   }
@@ -315,7 +315,11 @@ class Search {
     const std::size_t fresh = memory_.count_fresh(trials, samples_.size());
     if (only_kept && fresh > 0) throw Error(ErrorCode::kCancelled, "the budget is used up");
     memory_.run(*trials_, trials, samples_.size());
-    budget_.took(budget_.elapsed() - before, fresh);
+    const double seconds = budget_.elapsed() - before;
+    budget_.took(seconds, fresh);
+    if (!tried_.empty() || fresh == 0) return;
+    found_->first_took(seconds);
+    budget_.set_last_part(found_->least_seconds());
   }
 
   /// Reports a model that is better than all before.

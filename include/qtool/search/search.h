@@ -111,6 +111,9 @@ struct SearchedPart {
   /// Where undecided: the number of images with which the intervals would probably decide; 0 if it
   /// is very large, or not known.
   std::int64_t deciding_images = 0;
+  /// Where undecided: no interval is known for a figure, as for the pixels of masks and for samples
+  /// with states.
+  bool lacks_interval = false;
 };
 
 struct SearchOptions : AnalyzeOptions {
@@ -143,7 +146,11 @@ enum class SearchEnd : std::uint8_t {
 
 /// Fewer images than this are all searched on, and none is held back.
 inline constexpr std::int64_t kLeastForHoldOut = 15;
-/// Models count as equally cheap within this part of the network's multiplications.
+/// Part kHeldOutPart, counted from 0, of kHoldOutParts parts is held back, see Samples::part().
+inline constexpr std::int64_t kHoldOutParts = 3;
+inline constexpr std::int64_t kHeldOutPart = 2;
+/// Models count as equally cheap within this difference of their forecast costs, which are shares
+/// of the network's multiplications.
 inline constexpr double kNearCost = 0.05;
 
 struct SearchResult {
@@ -159,11 +166,19 @@ struct SearchResult {
   /// more than the cheapest. If no model reaches the goals, the model that is nearest to them: the
   /// goal that it misses most is missed by least, where a decibel counts as much as a percent.
   SearchPoint best;
-  bool reached = false;          ///< on the images that were searched on
-  std::int64_t held_back = 0;    ///< images that no model was chosen by
-  std::int64_t held_copies = 0;  ///< those among them that are copies of images searched on
+  bool reached = false;        ///< on the images that were searched on
+  std::int64_t held_back = 0;  ///< images that no model was chosen by
+  /// Whether the contents of the images were compared. If not, because the search was stopped or
+  /// the budget was used up, the next two counts and `overlap` are not known.
+  bool contents_compared = false;
+  std::int64_t held_copies = 0;      ///< held images that are copies of images searched on
+  std::int64_t held_calibrated = 0;  ///< held images that also set the ranges
+  /// Whether the base model was made with steps that learn from images (rounded weights, tuned
+  /// ranges, corrected biases). The held images may have been among them.
+  bool learned = false;
   /// The base model and `best` on the images that were searched on, and on the images that were
-  /// held back. nullopt if the search was stopped, or no images were held back.
+  /// held back. nullopt if the search was stopped, the budget was used up before (then `end` is not
+  /// kComplete), or no images were held back.
   std::optional<SearchedPart> searched{};
   std::optional<SearchedPart> held_out{};
   /// Models that leave the nodes of the loudest 1, 2, 4 ... sources in FP32, in this order. Empty
@@ -180,8 +195,8 @@ struct SearchResult {
   double seconds = 0.0;         ///< time that the search took
   std::vector<BadImage> bad{};  ///< images that were left out, in the order of the list
   PassedOver passed_over{};     ///< see Samples::passed_over()
-  /// As EvalResult::overlap, set by the caller. Usually the images that set the ranges are searched
-  /// on, too.
+  /// As EvalResult::overlap, of all images. Usually the images that set the ranges are searched on,
+  /// too.
   std::optional<Overlap> overlap{};
 };
 

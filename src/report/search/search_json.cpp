@@ -112,7 +112,8 @@ Json json_of_part(const std::optional<SearchedPart>& part) {
               {"gain_db", part->gain_db},
               {"gain_db_interval", interval_json(part->gain_interval_db)},
               {"verdict", verdict_name(part->verdict)},
-              {"deciding_images", part->deciding_images}};
+              {"deciding_images", part->deciding_images},
+              {"lacks_interval", part->lacks_interval}};
 }
 
 Json json_of_points(const std::vector<SearchPoint>& points) {
@@ -146,7 +147,10 @@ std::string json_of(const SearchResult& result,
   json["int8"] = json_of_point(result.int8);
   json["best"] = json_of_point(result.best);
   json["held_back"] = result.held_back;
-  json["held_copies"] = result.held_copies;
+  const bool compared = result.contents_compared;
+  json["held_copies"] = compared ? Json(result.held_copies) : Json();
+  json["held_calibrated"] = compared ? Json(result.held_calibrated) : Json();
+  json["learned"] = result.learned;
   json["searched"] = json_of_part(result.searched);
   json["held_out"] = json_of_part(result.held_out);
   json["loudest"] = json_of_points(result.loudest);

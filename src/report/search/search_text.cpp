@@ -136,14 +136,36 @@ std::string part_text(const SearchedPart& part, const std::vector<SearchGoal>& g
   return text;
 }
 
-std::string verdict_text(const SearchedPart& held) {
-  if (held.verdict == GoalVerdict::kReached) return "others reach the goal, too";
+std::string verdict_text(const SearchedPart& held, bool reached) {
+  if (held.verdict == GoalVerdict::kReached) {
+    return to_text("others reach the goal", reached ? ", too" : "");
+  }
   if (held.verdict == GoalVerdict::kMissed) return "others miss the goal";
+  if (held.best.boxes && held.best.boxes->fp32 == 0) {
+    return "FP32 finds no box in them, so they do not say whether others reach the goal";
+  }
+  if (held.lacks_interval) {
+    return "no interval is known for this figure, so they do not say whether others reach the goal";
+  }
   std::string text = "too few to say whether others reach the goal";
   if (held.deciding_images > 0) {
     text += to_text("; about ", held.deciding_images, " images would decide");
   }
   return text;
+}
+
+std::string_view cut_text(SearchEnd end) {
+  return end == SearchEnd::kInterrupted ? "the search was stopped" : "the budget was used up";
+}
+
+/// Why the images held back are known to more than the choice.
+std::string known_text(const SearchResult& result) {
+  std::string text;
+  if (result.held_calibrated > 0) {
+    text = to_text(result.held_calibrated, " of them also set the ranges");
+  }
+  if (result.learned) text += to_text(text.empty() ? "" : "; ", "the model also learned from them");
+  return in_brackets(text);
 }
 
 /// The found model on the images that were searched on, and on those that were held back.
@@ -158,12 +180,19 @@ std::string parts_text(const SearchResult& result) {
         result.held_copies == 0
             ? ""
             : to_text(", of which ", result.held_copies, " are copies of images of the search");
-    text += to_text("On ", result.held_out->best.images, " images held back", copies, ": ",
-                    part_text(*result.held_out, result.goals), ": ", verdict_text(*result.held_out),
-                    "\n");
-  } else if (result.held_back == 0) {
+    text += to_text("On ", result.held_out->best.images, " images held back", copies,
+                    known_text(result), ": ", part_text(*result.held_out, result.goals), ": ",
+                    verdict_text(*result.held_out, result.reached), "\n");
+  } else if (result.held_back > 0) {
+    text += to_text("The ", result.held_back,
+                    " images held back were not judged: ", cut_text(result.end), "\n");
+  } else {
     text += to_text("No images were held back, because there are fewer than ", kLeastForHoldOut,
                     ": other images say what the choice is worth\n");
+  }
+  if (!result.contents_compared && result.end != SearchEnd::kComplete) {
+    text += to_text("Whether images are copies, or also set the ranges, was not looked up: ",
+                    cut_text(result.end), "\n");
   }
   if (result.searched && result.searched->best.sqnr_interval_db) {
     text += "(intervals: 95 % confidence, for other images of the same kind)\n";

@@ -1,18 +1,27 @@
 // The images that a search does not choose by.
 #include "search/held_out_images.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
+#include "report/search.h"
 #include "support/image_folder.h"
 
 namespace qtool {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 Samples numbered(std::int64_t count) {
   ImageSet images;
@@ -43,8 +52,32 @@ TEST(CopiesOfSearched, AreCountedByContent) {
   folder.add("z.ppm", 3);  // the last one, which is held back, is a copy of 3.ppm
   const SplitSamples split = hold_back(folder.list());
   ASSERT_EQ(split.held->path(4).filename(), "z.ppm");
-  EXPECT_EQ(copies_of_searched(split, 1, {}), 1);
-  EXPECT_EQ(copies_of_searched(hold_back(numbered(3)), 1, {}), 0);
+  EXPECT_EQ(contents_of(split, {}, 1, {}).held_copies, 1);
+  EXPECT_EQ(contents_of(hold_back(numbered(3)), {}, 1, {}).held_copies, 0);
+}
+
+// Images of both parts that set the ranges are counted, and those of the held part alone.
+TEST(ContentsOf, CountsTheImagesThatSetTheRanges) {
+  const ImageFolder folder(4, 15);
+  const SplitSamples split = hold_back(folder.list());
+  std::vector<std::uint64_t> calibrated{content_id(split.searched, 0).value(),
+                                        content_id(*split.held, 1).value(),
+                                        content_id(*split.held, 2).value()};
+  std::ranges::sort(calibrated);
+  const SplitContents contents = contents_of(split, calibrated, 1, {});
+  EXPECT_EQ(contents.held_copies, 0);
+  EXPECT_EQ(contents.held_calibrated, 2);
+  EXPECT_EQ(contents.overlap, (Overlap{"image", 15, 3}));
+  EXPECT_FALSE(contents_of(split, {}, 1, {}).overlap.has_value());
+}
+
+// The images that are searched on were read without asking.
+TEST(ContentsOf, AsksForEachImageWhetherToStop) {
+  const ImageFolder folder(4, 15);
+  std::atomic<int> asked = 0;
+  const StopCheck never = [&] { return ++asked < 0; };
+  static_cast<void>(contents_of(hold_back(folder.list()), {}, 1, never));
+  EXPECT_GE(asked, 15);
 }
 
 class JudgeTest : public testing::Test {
@@ -90,6 +123,65 @@ TEST_F(JudgeTest, DecidesNothingWithoutAnInterval) {
   part_.best.sqnr_interval_db.reset();
   EXPECT_EQ(verdict({{SearchGoal::Kind::kSqnr, 23.5}}), GoalVerdict::kUndecided);
   EXPECT_EQ(part_.deciding_images, 0);
+  EXPECT_TRUE(part_.lacks_interval);
+  EXPECT_EQ(verdict({{SearchGoal::Kind::kBoxes, 90.0, 8.0}}), GoalVerdict::kReached);
+  EXPECT_FALSE(part_.lacks_interval);
+}
+
+class HeldTextTest : public JudgeTest {
+ protected:
+  /// What is printed of the search, with `part_` as the part held back.
+  std::string text(SearchGoal goal) {
+    result_.goals = {goal};
+    judge(result_.goals, part_);
+    result_.held_back = 20;
+    result_.held_out = part_;
+    return text_of(result_);
+  }
+  SearchResult result_;
+};
+
+// More images do not help where no interval is known.
+TEST_F(HeldTextTest, SaysWhyNothingIsDecided) {
+  part_.best.boxes->fp32 = part_.best.boxes->int8 = part_.best.boxes->kept = 0;
+  part_.best.boxes->kept_interval.reset();
+  part_.best.boxes->added_interval.reset();
+  EXPECT_THAT(text({SearchGoal::Kind::kBoxes, 90.0}), HasSubstr(": FP32 finds no box in them, so"));
+  part_.best.boxes.reset();
+  part_.best.agreement = 0.97;  // of pixels
+  const std::string pixels = text({SearchGoal::Kind::kAgreement, 95.0});
+  EXPECT_THAT(pixels, HasSubstr(": no interval is known for this figure, so"));
+  EXPECT_THAT(pixels, Not(HasSubstr("too few to say")));
+  EXPECT_THAT(json_of(result_, std::nullopt), HasSubstr("\"lacks_interval\": true"));
+}
+
+// They are held back from the choice, but may have made the model that the search began with.
+TEST_F(HeldTextTest, SaysWhatElseTheImagesDid) {
+  result_.contents_compared = true;
+  EXPECT_THAT(text({SearchGoal::Kind::kSqnr, 20.0}), HasSubstr("On 20 images held back: "));
+  result_.held_calibrated = 7;
+  result_.learned = true;
+  EXPECT_THAT(text({SearchGoal::Kind::kSqnr, 20.0}),
+              HasSubstr("On 20 images held back (7 of them also set the ranges; the model also "
+                        "learned from them): "));
+  const std::string json = json_of(result_, std::nullopt);
+  EXPECT_THAT(json, HasSubstr("\"held_calibrated\": 7"));
+  EXPECT_THAT(json, HasSubstr("\"learned\": true"));
+}
+
+TEST_F(HeldTextTest, SaysTooOnlyWhereTheGoalIsReached) {
+  EXPECT_THAT(text({SearchGoal::Kind::kSqnr, 20.0}), HasSubstr(": others reach the goal\n"));
+  result_.reached = true;
+  EXPECT_THAT(text({SearchGoal::Kind::kSqnr, 20.0}), HasSubstr(": others reach the goal, too\n"));
+}
+
+TEST_F(HeldTextTest, SaysThatImagesWereNotJudged) {
+  result_.held_back = 5;
+  result_.end = SearchEnd::kBudget;
+  const std::string text = text_of(result_);
+  EXPECT_THAT(text, HasSubstr("The 5 images held back were not judged: the budget was used up\n"));
+  EXPECT_THAT(text, HasSubstr("was not looked up: the budget was used up\n"));
+  EXPECT_THAT(json_of(result_, std::nullopt), HasSubstr("\"held_copies\": null"));
 }
 
 TEST_F(JudgeTest, KnowsTheChangeOfTop1) {

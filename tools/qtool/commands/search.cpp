@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -147,9 +146,9 @@ std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& s
       "--max-top1-drop", "--max-boxes-added", "--confidence",       "--budget",
       "--resume",        "--threads",         "--min-integer-macs", "--max-latency-cost",
       "--json",          "--quiet",           "--verbose"};
-  std::uint64_t key =
-      hash_bytes(to_text(QTOOL_VERSION " one of three held back ", kLeastForHoldOut, " ",
-                         fingerprint(fp32.loaded), " ", content_hash_of(samples)));
+  std::uint64_t key = hash_bytes(to_text(QTOOL_VERSION " held back: ", kHeldOutPart, " ",
+                                         kHoldOutParts, " ", kLeastForHoldOut, " ",
+                                         fingerprint(fp32.loaded), " ", content_hash_of(samples)));
   for (const auto& option : command.options()) {
     const std::string name = option->name();
     if (no_matter.contains(name)) continue;
@@ -227,7 +226,7 @@ void run_search(SearchCommand& options, const Command& command) {
   search_options.announce = [&](const SearchCost& cost) {
     note(text_of(cost, options.run.threads));
   };
-  SearchResult result = [&] {
+  const SearchResult result = [&] {
     ProgressDisplay progress("search", "seconds of the budget", options.run.progress_style(),
                              FinalLine::kNone);
     search_options.progress = progress.callback();
@@ -246,11 +245,6 @@ void run_search(SearchCommand& options, const Command& command) {
   const std::string text = to_json_text(overrides);
   const OutputFile file{options.output, text};
   write_outputs({&file, 1});
-  // Reads all images once more, so it comes when nothing can be lost.
-  if (result.end != SearchEnd::kInterrupted) {
-    result.overlap =
-        overlap_unless_stopped(made.inputs.table.image_ids, samples, options.run.threads);
-  }
   options.run.json ? print_result(json_of(result, preprocess))
                    : print_text(text_of(result, result_columns()));
   if (result.end == SearchEnd::kInterrupted) {
@@ -332,6 +326,7 @@ void add_search(Program& program, Session& session) {
   command
       .option("--budget", options->budget,
               "Time to spend: 90s, 5m, 1h\n"
+              "Up to a tenth more where a model is slow to make. "
               "The search ends earlier when nothing is left to try; what was found by then is "
               "written in any case.")
       .placeholder("TIME")
