@@ -20,7 +20,7 @@ std::vector<std::size_t> with_more(std::vector<std::size_t> models,
                                    const std::vector<std::size_t>& more, std::size_t most) {
   const std::size_t limit = models.size() + most;
   for (const std::size_t i : more) {
-    const bool is_new = std::ranges::find(models, i) == models.end();
+    const bool is_new = i != 0 && std::ranges::find(models, i) == models.end();
     if (is_new && models.size() < limit) models.push_back(i);
   }
   return models;
@@ -80,6 +80,19 @@ bool FoundModels::measure_times(const std::vector<std::size_t>& models, const Se
     return false;
   }
   return true;
+}
+
+void FoundModels::show(const TriedModels& tried, std::size_t chosen,
+                       const std::vector<std::size_t>& frontier,
+                       const std::vector<std::size_t>& loudest, SearchResult& result) {
+  result.int8 = tried.point(0);
+  result.best = tried.point(chosen);
+  const std::size_t most = tried.most_decibels_index();
+  if (most != chosen) result.most_decibels = tried.point(most);
+  result.frontier.push_back(result.int8);
+  for (const std::size_t i : frontier) result.frontier.push_back(tried.point(i));
+  for (const std::size_t i : loudest) result.loudest.push_back(tried.point(i));
+  result.surest = tried.surest();
 }
 
 void FoundModels::judge(const TriedModels& tried, std::size_t chosen, SearchResult& result) const {

@@ -13,7 +13,8 @@
 
 namespace qtool {
 
-/// `models`, and the first of `more` that are not among them, `most` of these.
+/// `models`, and the first of `more` that are not among them, `most` of these. The base model, 0, is
+/// not added, because the others are timed against it.
 std::vector<std::size_t> with_more(std::vector<std::size_t> models,
                                    const std::vector<std::size_t>& more, std::size_t most);
 
@@ -38,6 +39,12 @@ class FoundModels {
   /// or if the measurement was stopped.
   bool measure_times(const std::vector<std::size_t>& models, const SearchBudget& budget,
                      TriedModels& tried, double& int8_seconds) const;
+
+  /// Writes the models to `result`: the base model, the chosen one, that with the most decibels,
+  /// and those of the tables. All are models of `tried`.
+  static void show(const TriedModels& tried, std::size_t chosen,
+                   const std::vector<std::size_t>& frontier,
+                   const std::vector<std::size_t>& loudest, SearchResult& result);
 
   /// Sets `searched`, `held_out` and what the contents of the images say in `result`, and adds the
   /// held images that were left out. Stopped work leaves out what it did not end, and an end of

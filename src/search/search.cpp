@@ -333,11 +333,13 @@ class Search {
     budget_.begin_last_part();
     std::vector<std::size_t> shown = tried_.frontier(kMaxTimed);
     const std::vector<std::size_t> loudest = tried_.made_of(loudest_);
+    const std::size_t most_decibels = tried_.most_decibels_index();
     const bool wanted = result_.end != SearchEnd::kInterrupted;
     bool measured = false;
     for (std::size_t count = kMaxTimed; wanted && !measured && count > 0; count /= 2) {
       const std::vector<std::size_t> some = tried_.frontier(count);
-      const std::vector<std::size_t> timed = with_more(some, loudest, count / 2);
+      const std::vector<std::size_t> timed =
+          with_more(with_more(some, {most_decibels}, 1), loudest, count / 2);
       measured =
           !asked_to_stop_ && found_->measure_times(timed, budget_, tried_, result_.int8_seconds);
       if (measured) shown = some;
@@ -351,14 +353,9 @@ class Search {
     const std::size_t chosen = tried_.chosen_index();
     if (!asked_to_stop_) found_->judge(tried_, chosen, result_);
     if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
-    result_.int8 = tried_.point(0);
-    result_.best = tried_.point(chosen);
+    found_->show(tried_, chosen, shown, loudest, result_);
     const bool keeps_limit = !options_.max_latency_cost || measured || chosen == 0;
     result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.at(chosen)) && keeps_limit;
-    result_.frontier.push_back(result_.int8);
-    for (const std::size_t i : shown) result_.frontier.push_back(tried_.point(i));
-    for (const std::size_t i : loudest) result_.loudest.push_back(tried_.point(i));
-    result_.surest = tried_.surest();
     result_.passed_over = samples_.passed_over();
     result_.seconds = budget_.elapsed();
   }

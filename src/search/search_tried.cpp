@@ -208,17 +208,25 @@ std::size_t TriedModels::best_index() const {
   return order.empty() ? 0 : order.front();
 }
 
-std::size_t TriedModels::chosen_index() const {
+std::size_t TriedModels::most_decibels_within(double most_cost) const {
   const std::size_t cheapest = best_index();
   if (!std::ranges::any_of(options_.goals, counts_answers)) return cheapest;
   if (!reaches_goal(models_[cheapest])) return cheapest;
   std::size_t chosen = cheapest;
   for (const std::size_t i : ranked()) {
     const Tried& model = models_[i];
-    if (!reaches_goal(model) || model.cost > models_[cheapest].cost + kNearCost) continue;
+    if (!reaches_goal(model) || model.cost > most_cost) continue;
     if (worst_db(model.trial.score) > worst_db(models_[chosen].trial.score)) chosen = i;
   }
   return chosen;
+}
+
+std::size_t TriedModels::chosen_index() const {
+  return most_decibels_within(best().cost + kNearCost);
+}
+
+std::size_t TriedModels::most_decibels_index() const {
+  return most_decibels_within(std::numeric_limits<double>::infinity());
 }
 
 std::vector<std::size_t> TriedModels::frontier(std::size_t most) const {
@@ -282,6 +290,8 @@ SearchPoint TriedModels::point(std::size_t index) const {
   point.cost = tried.cost;
   point.reaches_goal = reaches_goal(tried);
   point.slower_seconds = tried.slower;
+  const bool too_slow = options_.max_latency_cost && tried.slower && !fast_.contains(index);
+  point.beyond_limit = too_slow || score.integer_share < options_.least_integer_share;
   point.boxes = score.boxes;
   for (std::size_t i = 0; i < tried.fitted.size(); ++i) {
     const GoalCount& count = tried.counts[i];

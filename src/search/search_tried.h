@@ -71,6 +71,8 @@ class TriedModels {
   /// the one with the most decibels where a goal counts answers. Counts on some images tell such
   /// models apart less surely than decibels do.
   [[nodiscard]] std::size_t chosen_index() const;
+  /// The index of SearchResult::most_decibels; that of the chosen model where there is none.
+  [[nodiscard]] std::size_t most_decibels_index() const;
   /// Indices of the allowed models, the best first.
   [[nodiscard]] std::vector<std::size_t> ranked() const;
   /// Indices of at most `most` models that no other model beats in both cost and the measure of the
@@ -82,6 +84,9 @@ class TriedModels {
   [[nodiscard]] std::optional<double> surest() const;
 
  private:
+  /// The model with the most decibels that reaches the goals for at most `most_cost`, the cheapest
+  /// of equal ones. The best model where none reaches them, or no goal counts answers.
+  [[nodiscard]] std::size_t most_decibels_within(double most_cost) const;
   /// How far the model is above the goal that it misses most or exceeds least, in the unit of that
   /// goal. Negative if it misses a goal.
   [[nodiscard]] double margin(const Tried& tried) const;

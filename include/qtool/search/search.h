@@ -70,10 +70,12 @@ struct SearchPoint {
   std::int64_t labelled = 0;
   std::int64_t fp32_top1 = 0;
   std::int64_t top1 = 0;
-  std::int64_t unanswered = 0;                     ///< images that only FP32 answers
-  double integer_share = 0.0;                      ///< share of the multiplications on integers
-  double cost = 0.0;                               ///< the forecast cost, see MixForecast
-  bool reaches_goal = false;                       ///< all goals
+  std::int64_t unanswered = 0;  ///< images that only FP32 answers
+  double integer_share = 0.0;   ///< share of the multiplications on integers
+  double cost = 0.0;            ///< the forecast cost, see MixForecast
+  bool reaches_goal = false;    ///< all goals
+  /// Whether the model is known to break least_integer_share or max_latency_cost.
+  bool beyond_limit = false;
   std::optional<MedianInterval> slower_seconds{};  ///< time per image minus that of `int8`
 };
 
@@ -166,6 +168,9 @@ struct SearchResult {
   /// more than the cheapest. If no model reaches the goals, the model that is nearest to them: the
   /// goal that it misses most is missed by least, where a decibel counts as much as a percent.
   SearchPoint best;
+  /// With a goal that counts answers: the model with the most decibels among all that reach the
+  /// goals within the limits, if it is another one than `best`. It costs more.
+  std::optional<SearchPoint> most_decibels{};
   bool reached = false;        ///< on the images that were searched on
   std::int64_t held_back = 0;  ///< images that no model was chosen by
   /// Whether the contents of the images were compared. If not, because the search was stopped or

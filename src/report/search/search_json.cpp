@@ -54,6 +54,7 @@ Json json_of_point(const SearchPoint& point) {
             {"integer_share", point.integer_share},
             {"cost", point.cost},
             {"reaches_goal", point.reaches_goal},
+            {"beyond_limit", point.beyond_limit},
             {"slower_seconds", nullptr},
             {"exclude", point.exclude},
             {"wide", point.wide}};
@@ -146,6 +147,7 @@ std::string json_of(const SearchResult& result,
   json["preprocess"] = json_of(preprocess);
   json["int8"] = json_of_point(result.int8);
   json["best"] = json_of_point(result.best);
+  json["most_decibels"] = result.most_decibels ? json_of_point(*result.most_decibels) : Json();
   json["held_back"] = result.held_back;
   const bool compared = result.contents_compared;
   json["held_copies"] = compared ? Json(result.held_copies) : Json();

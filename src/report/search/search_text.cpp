@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -200,6 +201,16 @@ std::string parts_text(const SearchResult& result) {
   return text;
 }
 
+/// The model with the most decibels, where it is another one, and the goal that asks for it.
+std::string more_decibels_text(const SearchResult& result) {
+  if (!result.most_decibels) return "";
+  const SearchPoint& most = *result.most_decibels;
+  return to_text(
+      "More decibels at a higher cost reach the goal, too: ", text_of(most, result.goals),
+      ", slower by ", slower_text(most, result), " (the same search with --min-sqnr ",
+      to_fixed(std::floor(100.0 * most.sqnr_db) / 100.0, 2), " asks for them)\n");
+}
+
 /// The confidence of the goals that count answers; all have the same.
 double confidence_of(const std::vector<SearchGoal>& goals) {
   for (const SearchGoal& goal : goals) {
@@ -260,7 +271,9 @@ std::string points_text(const SearchResult& result, const std::vector<SearchPoin
     row.push_back(to_text(static_cast<std::int64_t>(point.exclude.size())));
     if (wide) row.push_back(to_text(static_cast<std::int64_t>(point.wide.size())));
     row.push_back(slower_text(point, result));
-    row.emplace_back(is_same(point, result.best) ? "<" : "");
+    row.emplace_back(is_same(point, result.best) ? "<"
+                     : point.beyond_limit        ? "beyond a limit"
+                                                 : "");
     table.add(std::move(row));
   }
   return table.to_string(width);
@@ -317,7 +330,8 @@ std::string text_of(const SearchResult& result, std::size_t width) {
   }
   text += to_text("\n", overlap_line(result.overlap), "Goal: ", text_of(result.goals),
                   result.reached ? "; reached: " : "; nearest: ", text_of(best, result.goals), ", ",
-                  found_slower_text(result), "\n", evidence_text(result), parts_text(result), "\n");
+                  found_slower_text(result), "\n", more_decibels_text(result),
+                  evidence_text(result), parts_text(result), "\n");
   if (!result.loudest.empty()) {
     text += to_text(
         "The nodes of the loudest sources in FP32, twice as many sources in each row:\n",

@@ -288,9 +288,39 @@ TEST_F(SearchTest, TriesTheLoudestFirstAndTimesThem) {
   EXPECT_GT(result.loudest[0].sqnr_db, result.int8.sqnr_db + 3.0);
   EXPECT_THAT(result.loudest[0].exclude, Contains(testing::AnyOf("b", "c")));
   EXPECT_TRUE(result.loudest[0].slower_seconds.has_value());
+  EXPECT_FALSE(result.loudest[0].beyond_limit);
   const std::string text = text_of(result);
   EXPECT_THAT(text, HasSubstr("The nodes of the loudest sources in FP32"));
   EXPECT_THAT(text, HasSubstr("slower than INT8's "));
+}
+
+// They are tried whatever the limits, so a row may be no model to take.
+TEST_F(SearchTest, MarksTheLoudestThatBreakALimit) {
+  plant("b_relu_out", 40.0F);
+  options_.least_integer_share = 1.0;  // any layer in FP32 breaks it
+  const SearchResult result = find_sqnr(60.0);
+  ASSERT_FALSE(result.loudest.empty());
+  EXPECT_LT(result.loudest[0].integer_share, 1.0);
+  EXPECT_TRUE(result.loudest[0].beyond_limit);
+  EXPECT_FALSE(result.best.beyond_limit);
+  EXPECT_THAT(text_of(result), HasSubstr("beyond a limit"));
+  EXPECT_THAT(json_of(result, std::nullopt), HasSubstr("\"beyond_limit\": true"));
+}
+
+// The choice keeps near the cheapest model. What more decibels would cost is printed.
+TEST_F(SearchTest, PrintsTheModelWithTheMostDecibels) {
+  SearchResult result;
+  result.goals = {{SearchGoal::Kind::kBoxes, 95.0}};
+  result.best.sqnr_db = 24.3;
+  EXPECT_THAT(text_of(result), Not(HasSubstr("More decibels")));
+  EXPECT_THAT(json_of(result, std::nullopt), HasSubstr("\"most_decibels\": null"));
+  SearchPoint& most = result.most_decibels.emplace();
+  most.sqnr_db = 25.398;
+  most.exclude = {"a", "b"};
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, HasSubstr("More decibels at a higher cost reach the goal, too: 25.40 dB"));
+  EXPECT_THAT(text, HasSubstr("2 nodes in FP32, slower by -"));
+  EXPECT_THAT(text, HasSubstr("with --min-sqnr 25.39 asks"));
 }
 
 // Also where the INT8 model itself reaches the goal, its time is measured.
