@@ -207,8 +207,9 @@ std::string more_decibels_text(const SearchResult& result) {
   const SearchPoint& most = *result.most_decibels;
   return to_text(
       "More decibels at a higher cost reach the goal, too: ", text_of(most, result.goals),
-      ", slower by ", slower_text(most, result), " (the same search with --min-sqnr ",
-      to_fixed(std::floor(100.0 * most.sqnr_db) / 100.0, 2), " asks for them)\n");
+      ", slower by ", most.slower_seconds ? slower_text(most, result) : "an unknown time",
+      " (the same search with --min-sqnr ", to_fixed(std::floor(100.0 * most.sqnr_db) / 100.0, 2),
+      " asks for them)\n");
 }
 
 /// The confidence of the goals that count answers; all have the same.

@@ -54,6 +54,7 @@ TEST(LoudestFirst, TakesTwiceAsManySourcesEachTime) {
 TEST(WithMore, AddsSomeOfTheOthers) {
   EXPECT_THAT(with_more({4, 7}, {7, 1, 2, 3}, 2), ElementsAre(4, 7, 1, 2));
   EXPECT_THAT(with_more({4, 7}, {1}, 0), ElementsAre(4, 7));
+  EXPECT_THAT(with_more({4, 7}, {0, 1}, 1), ElementsAre(4, 7, 1));  // 0 is the base model
 }
 
 }  // namespace
