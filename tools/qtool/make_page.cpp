@@ -175,7 +175,9 @@ void write_page_of(const FirstModel& made, const PageSubject& subject, const Sta
     page.analysis = analyze(fp32, *subject.models.int8->executor, some, shown);
   }
   const Samples calibrated_on = calibrates.list(fp32.graph());
-  if (!made.too_few && calibrated_on.size() >= kFewestToSplit) {
+  const std::optional<Overlap>& overlap = made.compared.overlap;
+  const bool same = made.too_few || (overlap && overlap->common == overlap->samples);
+  if (!same && calibrated_on.size() >= kFewestToSplit) {
     options.learning = learning_samples(calibrates, fp32.graph(), options.preprocess);
   }
   try_changes(inputs, some, subject, options, page);

@@ -206,30 +206,6 @@ TEST_F(SearchTest, ReachesAnAgreementOfMasks) {
   }
 }
 
-TEST(AgreementOf, CountsBoxesLostAndBoxesAdded) {
-  const auto boxes = [](std::int64_t fp32, std::int64_t int8, std::int64_t kept) {
-    AnswerAgreement answers;
-    // The rows ascend by score, then by IoU. Only the second row counts.
-    answers.boxes.emplace().matches = {
-        {.score = 0.3, .iou = 0.5, .fp32 = 7, .int8 = 7, .kept = 7},
-        {.score = 0.3, .iou = 0.7, .fp32 = fp32, .int8 = int8, .kept = kept},
-        {.score = 0.5, .iou = 0.5, .fp32 = 9, .int8 = 9, .kept = 9},
-        {.score = 0.5, .iou = 0.7, .fp32 = 9, .int8 = 9, .kept = 9}};
-    return agreement_of(answers);
-  };
-  EXPECT_DOUBLE_EQ(boxes(100, 97, 97).value(), 0.97);
-  EXPECT_DOUBLE_EQ(boxes(100, 105, 97).value(), 0.92);  // 8 were added
-  EXPECT_DOUBLE_EQ(boxes(10, 40, 10).value(), -2.0);
-  EXPECT_FALSE(boxes(0, 0, 0).has_value());  // a wrong decoder finds none in either
-  EXPECT_EQ(boxes(0, 1, 0).value(), 0.0);
-  EXPECT_FALSE(agreement_of({}).has_value());
-  AnswerAgreement both;  // the lower agreement counts
-  both.mask.emplace().pixels = 100;
-  both.mask->equal = 99;
-  both.boxes.emplace().matches = {{.score = 0.3, .iou = 0.5, .fp32 = 10, .int8 = 5, .kept = 5}};
-  EXPECT_DOUBLE_EQ(agreement_of(both).value(), 0.5);
-}
-
 TEST_F(SearchTest, ReachesGoalsOfTwoKindsTogether) {
   plant("b_relu_out", 40.0F);
   options_.answers.mask = MaskRule{};
@@ -308,22 +284,6 @@ TEST_F(SearchTest, MarksTheLoudestThatBreakALimit) {
   EXPECT_FALSE(result.best.beyond_limit);
   EXPECT_THAT(text_of(result), HasSubstr("beyond a limit"));
   EXPECT_THAT(json_of(result, std::nullopt), HasSubstr("\"beyond_limit\": true"));
-}
-
-// The choice keeps near the cheapest model. What more decibels would cost is printed.
-TEST_F(SearchTest, PrintsTheModelWithTheMostDecibels) {
-  SearchResult result;
-  result.goals = {{SearchGoal::Kind::kBoxes, 95.0}};
-  result.best.sqnr_db = 24.3;
-  EXPECT_THAT(text_of(result), Not(HasSubstr("More decibels")));
-  EXPECT_THAT(json_of(result, std::nullopt), HasSubstr("\"most_decibels\": null"));
-  SearchPoint& most = result.most_decibels.emplace();
-  most.sqnr_db = 25.398;
-  most.exclude = {"a", "b"};
-  const std::string text = text_of(result);
-  EXPECT_THAT(text, HasSubstr("More decibels at a higher cost reach the goal, too: 25.40 dB"));
-  EXPECT_THAT(text, HasSubstr("2 nodes in FP32, slower by an unknown time"));
-  EXPECT_THAT(text, HasSubstr("with --min-sqnr 25.39 asks"));
 }
 
 // Also where the INT8 model itself reaches the goal, its time is measured.

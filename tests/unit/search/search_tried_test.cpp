@@ -1,13 +1,21 @@
 // The choice among the models that a search has run.
 #include "search/search_tried.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "report/search.h"
+
 namespace qtool {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 class TriedModelsTest : public testing::Test {
  protected:
@@ -64,6 +72,22 @@ TEST_F(TriedModelsTest, KnowWhichOnesAreBeyondALimit) {
   EXPECT_TRUE(models_.point(2).beyond_limit);
   options_.least_integer_share = 1.1;
   EXPECT_TRUE(models_.point(0).beyond_limit);
+}
+
+// The choice keeps near the cheapest model. What more decibels would cost is printed.
+TEST(MostDecibels, ArePrintedWithTheirCost) {
+  SearchResult result;
+  result.goals = {{SearchGoal::Kind::kBoxes, 95.0}};
+  result.best.sqnr_db = 24.3;
+  EXPECT_THAT(text_of(result), Not(HasSubstr("More decibels")));
+  EXPECT_THAT(json_of(result, std::nullopt), HasSubstr("\"most_decibels\": null"));
+  SearchPoint& most = result.most_decibels.emplace();
+  most.sqnr_db = 25.398;
+  most.exclude = {"a", "b"};
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, HasSubstr("More decibels at a higher cost reach the goal, too: 25.40 dB"));
+  EXPECT_THAT(text, HasSubstr("2 nodes in FP32, slower by an unknown time"));
+  EXPECT_THAT(text, HasSubstr("with --min-sqnr 25.39 asks"));
 }
 
 }  // namespace
