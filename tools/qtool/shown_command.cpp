@@ -38,9 +38,10 @@ void ShownCommand::take(const Command& running, const std::vector<std::string>& 
   for (const std::string& option : options) take(running.find(option));
 }
 
-void ShownCommand::take_group(const Command& running, const std::string& group) {
+void ShownCommand::take_group(const Command& running, const std::string& group,
+                              std::string_view but) {
   for (const auto& option : running.options()) {
-    if (option->group() == group) take(*option);
+    if (option->group() == group && option->name() != but) take(*option);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -19,8 +20,8 @@ class ShownCommand {
   /// Adds options of the running command, with the values that they have there.
   void take(const Command& running, const std::vector<std::string>& options);
   /// Adds all options of the running command in a group of its help, with the values that they have
-  /// there.
-  void take_group(const Command& running, const std::string& group);
+  /// there. `but`: the option that is left out.
+  void take_group(const Command& running, const std::string& group, std::string_view but = {});
 
   /// The words, the program first.
   [[nodiscard]] const std::vector<std::string>& words() const { return words_; }

@@ -123,12 +123,14 @@ ShownCommand quantize_line(const AutoCommand& options, const Command& command, c
   return line;
 }
 
-// Adds options that say what the outputs are. Other commands have no `--boxes none`.
+// Whether --boxes says that the network is no detector. Other commands have no `--boxes none`.
+bool denies_boxes(const Command& command) { return command.find("--boxes").value() == kNoBoxes; }
+
+// Adds those of `options` that say what the outputs are, for a command that has no others.
 void take_outputs(const Command& command, const std::vector<std::string>& options,
                   ShownCommand& line) {
   for (const std::string& option : options) {
-    if (option == "--boxes" && command.find(option).value() == kNoBoxes) continue;
-    line.take(command, {option});
+    if (option != "--boxes" || !denies_boxes(command)) line.take(command, {option});
   }
 }
 
@@ -138,9 +140,7 @@ ShownCommand eval_line(const AutoCommand& options, const Command& command, const
   line.value("--int8", files.model);
   add_samples(halves.compares, line);
   line.take(command, {"--labels"});
-  take_outputs(command,
-               {"--boxes", "--box-score", "--nms-iou", "--mask", "--decision", "--text", "--psnr"},
-               line);
+  line.take_group(command, "Outputs", denies_boxes(command) ? "--boxes" : "");
   line.take(command, {"--threads"});
   return line;
 }

@@ -149,7 +149,8 @@ void OutputOptions::allow_no_boxes(Command& command) const {
 }
 
 bool OutputOptions::say_nothing() const {
-  return boxes_.empty() && mask_.empty() && !decision_ && !text_blank_ && !psnr_peak_;
+  return boxes_.empty() && mask_.empty() && !decision_ && !text_blank_ && charset_.empty() &&
+         !psnr_peak_;
 }
 
 AnswerOptions OutputOptions::read() const {
