@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "image/image_header.h"
 #include "json/json.h"
 #include "qtool/answers/answer.h"
 
@@ -12,7 +13,6 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kMaxId = std::int64_t{1} << 53;  // JSON's numbers are exact up to here
-constexpr std::int64_t kMaxSide = 65535;                // of an image, as decode_image() allows
 constexpr double kMaxCoordinate = 1e6;
 constexpr double kMaxArea = 1e12;
 constexpr std::size_t kMaxCategories = 100'000;
@@ -70,8 +70,12 @@ BoxAnnotations annotations_from_json(std::string_view text, std::string_view nam
   for (const JsonField& image : list_of(root, "images")) {
     AnnotatedImage& one = annotations.images.emplace_back();
     one.file = image.at("file_name").as_string();
-    one.width = image.at("width").as_int(1, kMaxSide);
-    one.height = image.at("height").as_int(1, kMaxSide);
+    std::ranges::replace(one.file, '\\', '/');  // of another system
+    one.width = image.at("width").as_int(1, kMaxImageSide);
+    one.height = image.at("height").as_int(1, kMaxImageSide);
+    if (one.width * one.height > kMaxImagePixels) {
+      image.at("height").fail(to_text("at most ", kMaxImagePixels, " pixels in all"));
+    }
     const JsonField id = image.at("id");
     if (!image_indices.emplace(id.as_int(0, kMaxId), image_indices.size()).second) {
       id.fail("an id that no other image has");

@@ -15,8 +15,7 @@ namespace {
 /// The annotated images by the last part of their paths.
 using ImagesByName = std::multimap<std::string, const AnnotatedImage*, std::less<>>;
 
-// The last part of a path in a file of another system, too.
-std::string name_in(const std::string& file) { return file.substr(file.find_last_of("/\\") + 1); }
+std::string name_in(const std::string& file) { return file.substr(file.rfind('/') + 1); }
 
 bool ends_with_path(const std::string& path, const std::string& end) {
   return path == end || (path.ends_with(end) && path[path.size() - end.size() - 1] == '/');
@@ -58,6 +57,7 @@ std::vector<double> without_groups(const MatchedImages& images) {
 
 std::vector<std::int64_t> categories_of(const BoxAnnotations& annotations, std::int64_t classes) {
   const std::vector<std::int64_t>& ids = annotations.categories;
+  if (classes == 0) classes = std::ssize(ids);
   std::vector<std::int64_t> categories(static_cast<std::size_t>(classes), -1);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::int64_t label = -1;
@@ -65,11 +65,13 @@ std::vector<std::int64_t> categories_of(const BoxAnnotations& annotations, std::
       label = static_cast<std::int64_t>(i);
     } else if (ids.back() == classes && ids.front() >= 1) {
       label = ids[i] - 1;
+    } else if (ids.back() == classes - 1) {
+      label = ids[i];
     } else {
       throw Error(ErrorCode::kMismatch,
                   to_text("the detector has ", classes, " classes, expected ", ids.size(),
-                          ", one for each category of the annotations, or ", ids.back(),
-                          ", the highest id"));
+                          ", one for each category of the annotations, ", ids.back(),
+                          ", the highest id, or one more"));
     }
     categories[static_cast<std::size_t>(label)] = static_cast<std::int64_t>(i);
   }

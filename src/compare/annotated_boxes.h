@@ -14,9 +14,10 @@
 namespace qtool {
 
 /// The category of each class of a detector, as an index in BoxAnnotations::categories. Class k is
-/// the category with the k-th lowest id if there are as many classes as categories, and the
-/// category with id k + 1 if there are as many classes as the highest id. -1 for a class without a
-/// category. Throws Error(kMismatch) for other numbers.
+/// the category with the k-th lowest id if there are as many classes as categories, the category
+/// with id k + 1 if there are as many classes as the highest id, and the category with id k if
+/// there is one class more, as in DETR. 0 classes are an unknown number, one for each category.
+/// -1 for a class without a category. Throws Error(kMismatch) for other numbers.
 std::vector<std::int64_t> categories_of(const BoxAnnotations& annotations, std::int64_t classes);
 
 /// Compares the boxes of both models with annotations. Samples are added by several threads.

@@ -188,7 +188,7 @@ struct AnnotatedBox {
 
 /// An image with its boxes.
 struct AnnotatedImage {
-  std::string file;  ///< path, relative to a folder that is not known
+  std::string file;  ///< path with `/`, relative to a folder that is not known
   std::int64_t width = 0;
   std::int64_t height = 0;
   std::vector<AnnotatedBox> boxes{};

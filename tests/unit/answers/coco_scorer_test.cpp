@@ -162,6 +162,14 @@ TEST(Annotations, AreReadFromTheFormatOfCoco) {
       12.0);
 }
 
+TEST(Annotations, NameFilesOfAnotherSystem) {
+  const BoxAnnotations annotations = annotations_from_json(
+      R"({"images": [{"id": 1, "file_name": "train\\set\\a.jpg", "width": 4, "height": 4}],
+          "categories": [{"id": 1}], "annotations": []})",
+      "c.json");
+  EXPECT_EQ(annotations.images[0].file, "train/set/a.jpg");
+}
+
 TEST(Annotations, AreRefusedWithTheFieldThatIsWrong) {
   const std::string box = R"("image_id": 7, "category_id": 18, "bbox": )";
   EXPECT_THAT(refusal(box + "[1, 2, 3]"), HasSubstr("annotations[0].bbox: found an array of 3"));
@@ -175,6 +183,8 @@ TEST(Annotations, AreRefusedWithTheFieldThatIsWrong) {
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": -1"), HasSubstr("images[0].id: found -1"));
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7", "\"id\": 1"), HasSubstr("1 occurs twice"));
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7, \"width\": 0"), HasSubstr("width"));
+  EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7, \"width\": 65535, \"height\": 65535"),
+              HasSubstr("height: found 65535, expected at most 268435456 pixels in all"));
 }
 
 }  // namespace

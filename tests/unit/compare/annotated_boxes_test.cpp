@@ -38,6 +38,8 @@ TEST(CategoriesOf, AreInTheOrderOfTheirIdsOrTheIdsThemselves) {
   const BoxAnnotations annotations = one_object("a.jpg");
   EXPECT_THAT(categories_of(annotations, 2), ElementsAre(0, 1));
   EXPECT_THAT(categories_of(annotations, 3), ElementsAre(0, -1, 1));
+  EXPECT_THAT(categories_of(annotations, 4), ElementsAre(-1, 0, -1, 1)) << "as in DETR";
+  EXPECT_THAT(categories_of(annotations, 0), ElementsAre(0, 1)) << "as in YOLO26";
   try {
     categories_of(annotations, 80);
     ADD_FAILURE();
