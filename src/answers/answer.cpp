@@ -87,11 +87,14 @@ std::optional<BoxMatch> AnswerAgreement::judged_boxes() const {
   return *(end - 1);
 }
 
-AnswerReader::AnswerReader(const AnswerOptions& options, const Plan& plan, TensorLayout layout) {
+AnswerReader::AnswerReader(const AnswerOptions& options, const Plan& plan, TensorLayout layout,
+                           double lowest_score) {
   const Shape& input = plan.inputs().front().shape;
   batch_ = input.rank() > 0 ? std::max<std::int64_t>(input[0], 1) : 1;
   const ChannelAxis axis = layout == TensorLayout::kNchw ? ChannelAxis::kFirst : ChannelAxis::kLast;
-  if (options.boxes) boxes_.emplace(*options.boxes, plan.outputs(), input, axis);
+  if (options.boxes) {
+    boxes_.emplace(*options.boxes, plan.outputs(), input, axis, lowest_score);
+  }
   if (options.mask) mask_.emplace(*options.mask, plan.outputs().front(), axis);
   decision_ = options.decision;
   text_blank_ = options.text_blank;

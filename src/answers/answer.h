@@ -21,9 +21,10 @@ std::span<const float> sample_part(std::span<const float> all, std::int64_t slot
 /// Reads the answers of one plan, or of several with equal ports.
 class AnswerReader {
  public:
-  /// Throws as BoxDecoder and MaskReader do, and Error(kMismatch) when the outputs do not suit
-  /// `options`.
-  AnswerReader(const AnswerOptions& options, const Plan& plan, TensorLayout layout);
+  /// `lowest_score`: see BoxDecoder::read(). Throws as BoxDecoder and MaskReader do, and
+  /// Error(kMismatch) when the outputs do not suit `options`.
+  AnswerReader(const AnswerOptions& options, const Plan& plan, TensorLayout layout,
+               double lowest_score = kRankedScore);
 
   /// The answer for image `slot` of the plan's batch.
   [[nodiscard]] Answer read(std::span<const TensorView> outputs, std::int64_t slot = 0) const;

@@ -58,7 +58,7 @@ bool is_better(double score_a, std::int64_t row_a, double score_b, std::int64_t 
 }  // namespace
 
 BoxDecoder::BoxDecoder(Detector detector, std::span<const PortInfo> outputs, const Shape& input,
-                       ChannelAxis channels)
+                       ChannelAxis channels, double lowest_score)
     : detector_(std::move(detector)) {
   check(detector_);
   if (input.rank() != 4) {
@@ -96,7 +96,7 @@ BoxDecoder::BoxDecoder(Detector detector, std::span<const PortInfo> outputs, con
                                 " scores"));
   }
   if (!detector_.grid.empty()) require_grid(count);
-  floor_ = std::min(kRankedScore, detector_.thresholds.front());
+  floor_ = std::min(lowest_score, detector_.thresholds.front());
 }
 
 void BoxDecoder::order_outputs(std::span<const PortInfo> outputs) {

@@ -19,6 +19,9 @@ inline constexpr std::int64_t kMaxCandidates = 4096;
 /// threshold is lower. Source: Detectron2, SCORE_THRESH_TEST.
 inline constexpr double kRankedScore = 0.05;
 
+/// The same against annotations. Source: Ultralytics YOLOv5, val.py, conf_thres.
+inline constexpr double kAnnotatedScore = 0.001;
+
 /// A row with a corner beyond this number of pixels is not a box.
 inline constexpr double kFarthestCorner = 1e6;
 
@@ -38,14 +41,15 @@ struct BoxSurvey {
 /// Applies a detector to the outputs of one plan.
 class BoxDecoder {
  public:
-  /// `input`: shape of the plan's input; `channels` says where its channels lie. Throws
-  /// Error(kMismatch) when an output is missing, has no rows or too few channels, when scores and
-  /// boxes differ in the number of rows, or when the grid gives a different number of rows.
+  /// `input`: shape of the plan's input; `channels` says where its channels lie; `lowest_score`:
+  /// see read(). Throws Error(kMismatch) when an output is missing, has no rows or too few
+  /// channels, when scores and boxes differ in the number of rows, or when the grid gives a
+  /// different number of rows.
   BoxDecoder(Detector detector, std::span<const PortInfo> outputs, const Shape& input,
-             ChannelAxis channels);
+             ChannelAxis channels, double lowest_score = kRankedScore);
 
   /// The boxes of image `slot` of the batch after suppression, best first; the lower row wins a
-  /// tie. Boxes with scores below both kRankedScore and the lowest threshold are left out. A row
+  /// tie. Boxes with scores below both `lowest_score` and the lowest threshold are left out. A row
   /// whose score or corners are not finite, or that has no area, is no box. `outputs` are in the
   /// order of the plan's outputs. Cost: O(rows * classes), plus the suppression.
   [[nodiscard]] std::vector<Box> read(std::span<const TensorView> outputs,

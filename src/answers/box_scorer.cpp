@@ -4,6 +4,7 @@
 #include <tuple>
 #include <vector>
 
+#include "answers/box_decoder.h"
 #include "answers/suppress_boxes.h"
 
 namespace qtool {
@@ -60,6 +61,7 @@ std::vector<std::int64_t> match_boxes(std::span<const Box> fp32, std::span<const
 BoxScorer::BoxScorer(const Detector& detector) {
   sums_.detector = detector.name;
   sums_.nms_iou = detector.nms_iou;
+  floor_ = static_cast<float>(std::min(kRankedScore, detector.thresholds.front()));
   for (const double score : detector.thresholds) {
     for (const double iou : kIous) {
       Tally tally;
@@ -72,6 +74,8 @@ BoxScorer::BoxScorer(const Detector& detector) {
 
 std::vector<BoxCounts> BoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8) {
   ++sums_.images;
+  // Boxes come best first, so that those at the end take no match from others.
+  while (!int8.empty() && int8.back().score < floor_) int8 = int8.first(int8.size() - 1);
   std::vector<BoxCounts> counts;
   for (Tally& tally : tallies_) counts.push_back(add(fp32, int8, tally));
   return counts;

@@ -31,7 +31,8 @@ class BoxScorer {
  public:
   explicit BoxScorer(const Detector& detector);
 
-  /// Adds the boxes of one image, as BoxDecoder::read() gives them. Returns their counts for each
+  /// Adds the boxes of one image, as BoxDecoder::read() gives them; those below both kRankedScore
+  /// and the lowest threshold have no effect. Returns their counts for each
   /// entry of BoxAgreement::matches. Cost: O(fp32 * int8) for each entry.
   std::vector<BoxCounts> add(std::span<const Box> fp32, std::span<const Box> int8);
   /// Adds the images of another scorer, which must have the same detector.
@@ -53,7 +54,8 @@ class BoxScorer {
   };
   static BoxCounts add(std::span<const Box> fp32, std::span<const Box> int8, Tally& tally);
 
-  BoxAgreement sums_;  ///< its `matches` stay empty
+  BoxAgreement sums_;   ///< its `matches` stay empty
+  float floor_ = 0.0F;  ///< the lowest score that is ranked
   std::vector<Tally> tallies_;
 };
 

@@ -122,10 +122,14 @@ std::vector<CocoMatches> AnnotatedBoxes::matches_of(const AnnotatedImage& image,
   return match_annotated(image.boxes, found);
 }
 
-void AnnotatedBoxes::add(std::int64_t item, std::span<const Box> fp32, std::span<const Box> int8) {
+bool AnnotatedBoxes::Entry::suits() const { return size == ImageSize{image->width, image->height}; }
+
+void AnnotatedBoxes::add(std::int64_t item, const ImageSize& size, std::span<const Box> fp32,
+                         std::span<const Box> int8) {
   Entry& entry = entries_[static_cast<std::size_t>(item)];
   entry.ran = true;
-  if (entry.image == nullptr) return;
+  entry.size = size;
+  if (entry.image == nullptr || !entry.suits()) return;
   entry.matches = {matches_of(*entry.image, fp32), matches_of(*entry.image, int8)};
 }
 
@@ -136,6 +140,14 @@ BoxAccuracy AnnotatedBoxes::result() const {
     if (!entry.ran) continue;
     if (entry.image == nullptr) {
       ++accuracy.unnamed;
+      continue;
+    }
+    if (!entry.suits()) {
+      if (accuracy.other_size++ == 0) {
+        accuracy.first_other_size =
+            to_text("'", entry.image->file, "' has ", entry.size.width, "x", entry.size.height,
+                    " pixels, its annotation says ", entry.image->width, "x", entry.image->height);
+      }
       continue;
     }
     ++accuracy.images;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "answers/coco_scorer.h"
+#include "image/image_header.h"
 #include "qtool/answers/answer.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"
@@ -30,9 +31,12 @@ class AnnotatedBoxes {
   AnnotatedBoxes(const BoxAnnotations& annotations, const Samples& samples,
                  const Preprocess& preprocess, std::int64_t classes);
 
-  /// Adds the boxes of sample `item`, which are in pixels of the network's input. Each sample is
-  /// added once at most; calls for different samples do not disturb each other.
-  void add(std::int64_t item, std::span<const Box> fp32, std::span<const Box> int8);
+  /// Adds the boxes of sample `item`, which are in pixels of the network's input. `size`: of the
+  /// image. If the annotations name another size, their boxes do not suit it, and the sample does
+  /// not count. Each sample is added once at most; calls for different samples do not disturb each
+  /// other.
+  void add(std::int64_t item, const ImageSize& size, std::span<const Box> fp32,
+           std::span<const Box> int8);
 
   /// Cost: 33 times that of precision_of(), for each model.
   [[nodiscard]] BoxAccuracy result() const;
@@ -41,7 +45,9 @@ class AnnotatedBoxes {
   struct Entry {
     const AnnotatedImage* image = nullptr;  ///< null: it is not annotated
     bool ran = false;
+    ImageSize size{};
     std::array<std::vector<CocoMatches>, 2> matches{};  ///< FP32, INT8
+    [[nodiscard]] bool suits() const;                   ///< an annotated image: its size is right
   };
   [[nodiscard]] std::vector<CocoMatches> matches_of(const AnnotatedImage& image,
                                                     std::span<const Box> boxes) const;

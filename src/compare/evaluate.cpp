@@ -70,7 +70,8 @@ class Evaluation {
         options_(options),
         pair_(std::move(pair)),
         classes_(classes),
-        answers_(options.answers, *pair_.fp32, options.preprocess.layout),
+        answers_(options.answers, *pair_.fp32, options.preprocess.layout,
+                 options.annotations != nullptr ? kAnnotatedScore : kRankedScore),
         records_(static_cast<std::size_t>(samples.size())),
         bad_(records_.size()),
         workers_(workers) {
@@ -231,7 +232,8 @@ class Evaluation {
       const Answer second = answers_.read(outputs[1], static_cast<std::int64_t>(slot));
       records_[filled[slot]].boxes = worker.answers->add(first, second);
       if (!annotated_) continue;
-      annotated_->add(static_cast<std::int64_t>(filled[slot]), first.boxes, second.boxes);
+      const auto item = static_cast<std::int64_t>(filled[slot]);
+      annotated_->add(item, size_of_image(samples_.path(item)), first.boxes, second.boxes);
     }
   }
 

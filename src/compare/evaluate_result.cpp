@@ -28,6 +28,12 @@ std::vector<std::string> EvalResult::doubts() const {
                                 " or more in any of ", images, " ", noun,
                                 "s: the preprocessing or --boxes is probably wrong"));
   }
+  if (accuracy && accuracy->other_size > 0) {
+    sentences.push_back(to_text(accuracy->other_size,
+                                " images differ in size from their annotations and do not count, "
+                                "the first: ",
+                                accuracy->first_other_size));
+  }
   if (near_chance) {
     sentences.push_back(to_text(
         "FP32 top-1 is ", fp32.top1, " of ", labelled, " images, about what ", "guessing among ",

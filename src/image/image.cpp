@@ -145,4 +145,16 @@ Image load_image(const std::filesystem::path& path, Alpha alpha) {
   return load_image(path, lease, alpha);
 }
 
+ImageSize size_of_image(const std::filesystem::path& path) {
+  const std::string bytes = read_file(path, kMaxImageFileBytes);
+  try {
+    if (is_pnm(std::string_view(bytes).substr(0, 2))) return read_pnm_size(bytes);
+    const ImageHeader header = read_header(bytes);
+    if (header.orientation >= 5) return {header.height, header.width};
+    return {header.width, header.height};
+  } catch (const Error& error) {
+    throw Error(error.code(), to_text("image '", path.string(), "' ", error.what()));
+  }
+}
+
 }  // namespace qtool

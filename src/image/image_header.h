@@ -67,6 +67,17 @@ Image decode_image(std::string_view bytes, std::string_view name,
 Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease,
                  Alpha alpha);
 
+struct ImageSize {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  friend bool operator==(const ImageSize&, const ImageSize&) = default;
+};
+/// The size of the image that load_image() gives, turned upright. Throws as load_image() for a file
+/// that cannot be read or whose header is wrong. Cost: reads the file, decodes nothing.
+ImageSize size_of_image(const std::filesystem::path& path);
+
+/// The size that the header of a PNM file names.
+ImageSize read_pnm_size(std::string_view bytes);
 /// The image of a PNM file of type P2, P3, P5 or P6, samples scaled to 255.
 Image decode_pnm(std::string_view bytes);
 /// Decodes a JPEG, PNG or BMP file whose header was read. The image is not turned upright yet. The

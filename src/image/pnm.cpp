@@ -47,6 +47,12 @@ class PnmReader {
 
 }  // namespace
 
+ImageSize read_pnm_size(std::string_view bytes) {
+  PnmReader reader(bytes);
+  const std::int64_t width = reader.number();
+  return {width, reader.number()};
+}
+
 Image decode_pnm(std::string_view bytes) {
   const bool text = bytes[1] == '2' || bytes[1] == '3';
   const std::size_t channels = bytes[1] == '3' || bytes[1] == '6' ? 3 : 1;

@@ -104,6 +104,7 @@ Json json_of(const BoxAccuracy& accuracy) {
   };
   return {{"images", accuracy.images},
           {"images_without_annotations", accuracy.unnamed},
+          {"images_of_other_size", accuracy.other_size},
           {"boxes", accuracy.boxes},
           {"fp32", precision(accuracy.fp32)},
           {"int8", precision(accuracy.int8)},

@@ -223,9 +223,11 @@ struct AnnotatedPrecision {
 
 /// How well the boxes of both models agree with annotations.
 struct BoxAccuracy {
-  std::int64_t images = 0;   ///< images that ran and that are annotated
-  std::int64_t unnamed = 0;  ///< images that ran and are not annotated
-  std::int64_t boxes = 0;    ///< annotated boxes, without crowds
+  std::int64_t images = 0;         ///< images that ran and that are annotated in their size
+  std::int64_t unnamed = 0;        ///< images that ran and are not annotated
+  std::int64_t other_size = 0;     ///< images that ran and whose annotation names another size
+  std::string first_other_size{};  ///< the first of these, with both sizes
+  std::int64_t boxes = 0;          ///< annotated boxes of `images`, without crowds
   AnnotatedPrecision fp32{};
   AnnotatedPrecision int8{};
   /// Of AnnotatedPrecision::all and of its change (INT8 - FP32), by jackknife_interval().

@@ -195,6 +195,17 @@ TEST(BoxDecoder, Yolo26HoldsItsClassesAsNumbers) {
   EXPECT_EQ(decoder.classes(), 0);  // not known
 }
 
+TEST(BoxDecoder, ReadsLowerScoresForAnnotations) {
+  DetectorOutputs outputs({{1, 2, 6}});
+  outputs.set(0, 0, {10, 20, 30, 40, 0.002F, 17, 10, 20, 30, 40, 0.0005F, 17});
+  const std::vector<TensorView> views(outputs.tensors.begin(), outputs.tensors.end());
+  const Shape input{1, 3, 640, 640};
+  EXPECT_THAT(outputs.read(find_detector("yolo26"), input), IsEmpty());
+  const BoxDecoder decoder(find_detector("yolo26"), outputs.ports, input, ChannelAxis::kFirst,
+                           kAnnotatedScore);
+  EXPECT_EQ(decoder.read(views).size(), 1U);
+}
+
 TEST(BoxDecoder, OutputsAreTakenByNameToo) {
   Detector detector = find_detector("ssd");
   detector.boxes.outputs = {std::string("output0")};

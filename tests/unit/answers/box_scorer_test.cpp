@@ -90,6 +90,17 @@ TEST(BoxScorer, EqualScoresCountTogether) {
   }
 }
 
+// One of two truths is found. The other one is found below the lowest rank, which does not count.
+TEST(BoxScorer, LeavesOutScoresThatOnlyAnnotationsNeed) {
+  BoxScorer scorer(yolo_detector({0.3}));
+  scorer.add(std::vector{shifted(0, 0.9F), shifted(20, 0.8F)},
+             std::vector{shifted(0, 0.9F), shifted(20, 0.04F)});
+  EXPECT_DOUBLE_EQ(*scorer.result().matches[0].mean_average_precision, 0.5);
+  BoxScorer all(yolo_detector({0.001}));
+  all.add(std::vector{shifted(0, 0.9F)}, std::vector{shifted(0, 0.01F)});
+  EXPECT_EQ(all.result().matches[0].kept, 1);
+}
+
 TEST(BoxScorer, WithoutAnyBoxThereIsNoPrecision) {
   BoxScorer scorer(yolo_detector({0.3}));
   scorer.add({}, std::vector{shifted(0, 0.9F)});

@@ -1,5 +1,5 @@
-// The expected figures were computed by hand from the definition that COCO publishes (see the
-// header), because pycocotools was not at hand. The arithmetic stands beside each of them.
+// The expected figures are worked out by hand from the definition that COCO publishes (see the
+// header), not by pycocotools. The arithmetic stands beside each of them.
 #include "answers/coco_scorer.h"
 
 #include <gmock/gmock.h>
@@ -103,6 +103,67 @@ TEST(CocoPrecision, LooksAtTheBestHundredBoxesOfAnImage) {
   EXPECT_NEAR(*precision({image}).all, 0.01, 1e-12);  // 1 right of 100
   image.found.push_back(found_box(500, 0, 10, 0.9F));
   EXPECT_EQ(*precision({image}).all, 0.0);
+}
+
+// COCO sorts stably: with equal scores, a box of an earlier image comes first, and within an image
+// the first one.
+TEST(CocoPrecision, KeepsTheOrderOfEqualScores) {
+  const CocoImage right{{truth(0, 0, 10)}, {found_box(0, 0, 10, 0.5F)}};
+  const CocoImage wrong{{}, {found_box(50, 0, 10, 0.5F)}};
+  EXPECT_NEAR(*precision({right, wrong}).all, 1.0, 1e-12);  // right, wrong
+  EXPECT_NEAR(*precision({wrong, right}).all, 0.5, 1e-12);  // wrong, right
+  // Both boxes suit the only object; the first takes it, although the second lies better (IoU 1,
+  // not 0.667). At IoU 0.50 to 0.65: right, wrong, 1. From 0.70 on: wrong, right, 1/2.
+  const CocoImage two{{truth(0, 0, 10)}, {found_box(2, 0, 10, 0.5F), found_box(0, 0, 10, 0.5F)}};
+  EXPECT_NEAR(*precision({two}).all, (4 * 1.0 + 6 * 0.5) / 10, 1e-12);
+}
+
+// One hundred boxes of each image and category count, not of all images or categories together.
+TEST(CocoPrecision, CountsAHundredBoxesForEachImageAndCategory) {
+  std::vector<CocoImage> images(2);
+  for (CocoImage& image : images) {
+    image.truths.push_back(truth(0, 0, 10));
+    for (int i = 0; i < 99; ++i) image.found.push_back(found_box(500, 0, 10, 0.9F));
+    image.found.push_back(found_box(0, 0, 10, 0.1F));
+  }
+  // 198 wrong boxes, then two right ones: precision 1/199 and 2/200, from the right 0.01 at all
+  // recalls.
+  EXPECT_NEAR(*precision(images).all, 0.01, 1e-12);
+  for (int i = 0; i < 60; ++i) {
+    FoundBox other = found_box(0, 0, 10, 0.95F);
+    other.category = 1;
+    images[0].found.push_back(other);
+  }
+  EXPECT_NEAR(*precision(images).all, 0.01, 1e-12);
+}
+
+// The area of the annotation decides, which may be smaller than its box. 32^2 pixels are small and
+// medium, 96^2 are medium and large.
+TEST(CocoPrecision, TakesTheAreaOfTheAnnotation) {
+  AnnotatedBox thin = truth(0, 0, 100);
+  thin.area = 900.0;
+  const AnnotatedPrecision one = precision({{{thin}, {found_box(0, 0, 100, 0.9F)}}});
+  EXPECT_NEAR(*one.small, 1.0, 1e-12);
+  EXPECT_EQ(one.medium, std::nullopt);
+  EXPECT_EQ(one.large, std::nullopt);
+  const AnnotatedPrecision border = precision({{{truth(0, 0, 32)}, {found_box(0, 0, 32, 0.9F)}}});
+  EXPECT_NEAR(*border.small, 1.0, 1e-12);
+  EXPECT_NEAR(*border.medium, 1.0, 1e-12);
+  const AnnotatedPrecision high = precision({{{truth(0, 0, 96)}, {}}});
+  EXPECT_EQ(high.medium, 0.0);
+  EXPECT_EQ(high.large, 0.0);
+  EXPECT_EQ(high.small, std::nullopt);
+}
+
+// A crowd is no object to find. A category that has only crowds has no figure, and a crowd of
+// another category changes nothing.
+TEST(CocoPrecision, OfACategoryWithOnlyACrowdIsNone) {
+  const CocoImage crowd{{truth(0, 0, 100, true)}, {found_box(10, 10, 10, 0.9F)}};
+  EXPECT_EQ(precision({crowd}).all, std::nullopt);
+  CocoImage both{{truth(0, 0, 100, true), truth(0, 0, 10)}, {found_box(0, 0, 10, 0.9F)}};
+  both.truths[1].category = 2;
+  both.found[0].category = 2;
+  EXPECT_NEAR(*precision({both}).all, 1.0, 1e-12);
 }
 
 TEST(CocoPrecision, IsTheMeanOverCategoriesWithAnObject) {

@@ -54,9 +54,9 @@ TEST(AnnotatedBoxes, LiesInTheImageFile) {
   const BoxAnnotations annotations = one_object("a.jpg");
   AnnotatedBoxes boxes(annotations, images_called({"photos/a.jpg", "photos/b.jpg"}), letterbox(),
                        2);
-  boxes.add(0, std::vector<Box>{{0, 25, 50, 75, 1, 0.9F}},
+  boxes.add(0, {200, 100}, std::vector<Box>{{0, 25, 50, 75, 1, 0.9F}},
             std::vector<Box>{{0, 25, 50, 75, 0, 0.9F}});
-  boxes.add(1, {}, {});
+  boxes.add(1, {200, 100}, {}, {});
   const BoxAccuracy accuracy = boxes.result();
   EXPECT_EQ(accuracy.images, 1);
   EXPECT_EQ(accuracy.unnamed, 1);
@@ -66,11 +66,23 @@ TEST(AnnotatedBoxes, LiesInTheImageFile) {
   EXPECT_FALSE(accuracy.change_interval) << "of one image";
 }
 
+// A photograph that was turned or made smaller after it was annotated.
+TEST(AnnotatedBoxes, LeaveOutImagesOfAnotherSize) {
+  const BoxAnnotations annotations = one_object("a.jpg");
+  AnnotatedBoxes boxes(annotations, images_called({"a.jpg"}), letterbox(), 2);
+  boxes.add(0, {100, 200}, {}, {});
+  const BoxAccuracy accuracy = boxes.result();
+  EXPECT_EQ(accuracy.images, 0);
+  EXPECT_EQ(accuracy.other_size, 1);
+  EXPECT_EQ(accuracy.first_other_size, "'a.jpg' has 100x200 pixels, its annotation says 200x100");
+  EXPECT_EQ(accuracy.fp32.all, std::nullopt);
+}
+
 TEST(AnnotatedBoxes, FindsTheImageByTheEndOfItsPath) {
   const auto images_of = [](const std::string& file) {
     const BoxAnnotations annotations = one_object(file);
     AnnotatedBoxes boxes(annotations, images_called({"/data/val/a.jpg"}), letterbox(), 2);
-    boxes.add(0, {}, {});
+    boxes.add(0, {200, 100}, {}, {});
     return boxes.result().images;
   };
   EXPECT_EQ(images_of("a.jpg"), 1);

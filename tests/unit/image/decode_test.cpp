@@ -85,6 +85,18 @@ TEST(DecodeImage, ReadsEveryPnmType) {
               ElementsAre(128, 128, 128));
 }
 
+TEST(SizeOfImage, IsThatOfTheDecodedImage) {
+  const fs::path folder = fs::path(testing::TempDir()) / "qtool_size_of_image";
+  fs::create_directories(folder);
+  write_file(folder / "a.ppm", "P3 # a comment\n2 1 255\n1 2 3 4 5 6\n");
+  write_file(folder / "b.png", encode_png({3, 2, std::vector<std::uint8_t>(18)}));
+  write_file(folder / "c.png", "no image");
+  EXPECT_EQ(size_of_image(folder / "a.ppm"), (ImageSize{2, 1}));
+  EXPECT_EQ(size_of_image(folder / "b.png"), (ImageSize{3, 2}));
+  EXPECT_THROW(size_of_image(folder / "c.png"), Error);
+  fs::remove_all(folder);
+}
+
 TEST(DecodeImage, RefusesPnmThatLies) {
   EXPECT_THAT(decode_refusal("P6 100 100 255 abc"), HasSubstr("ends early"));
   EXPECT_THAT(decode_refusal("P3 60000 60000 255 1"), HasSubstr("pixels, at most"));
