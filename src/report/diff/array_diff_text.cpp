@@ -1,7 +1,9 @@
 #include "report/diff/array_diff_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -41,6 +43,12 @@ std::string row_name(const ArrayDiff& diff) {
 
 }  // namespace
 
+double rank_of(const ArrayDiff& diff, const ArrayLimits& limits) {
+  constexpr double kBeyond = 1e6;  // decibels, more than SQNR can differ
+  if (std::isnan(diff.sqnr_db)) return -std::numeric_limits<double>::infinity();
+  return limits.accept(diff) ? diff.sqnr_db : diff.sqnr_db - kBeyond;
+}
+
 std::string text_of(const ArraysDiff& diff, const ArrayLimits& limits, std::size_t width,
                     ListLength length) {
   TextTable table({{"tensor"},
@@ -57,7 +65,7 @@ std::string text_of(const ArraysDiff& diff, const ArrayLimits& limits, std::size
                to_text(static_cast<float>(row.max_abs_error)), to_fixed(row.cosine, 6),
                percent(equal_share(row), 2), to_text(static_cast<float>(row.mean_a)),
                to_text(static_cast<float>(row.mean_b)), limits.accept(row) ? "" : "beyond"},
-              row.sqnr_db);
+              rank_of(row, limits));
   }
   std::string out = diff.both.empty() ? "" : table.to_string(width, length) + "\n";
   for (const std::string& one : diff.not_compared) {

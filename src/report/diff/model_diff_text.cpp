@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "json/json.h"
 #include "json/json_text.h"
+#include "report/diff/array_diff_text.h"
 
 namespace qtool {
 namespace {
@@ -65,7 +66,7 @@ std::string text_of(const ModelDiff& diff, const ModelLimits& limits, std::size_
         {weight.node, to_text(weight.input), to_fixed(row.sqnr_db, 2),
          to_text(static_cast<float>(row.max_abs_error)),
          percent_of(row.equal, row.shape.elements()), limits.weights.accept(row) ? "" : "beyond"},
-        row.sqnr_db);
+        rank_of(row, limits.weights));
   }
   const auto count = static_cast<std::int64_t>(diff.weights.size());
   if (equal < count) out += to_text(out.empty() ? "" : "\n", weights.to_string(width, length));
@@ -85,7 +86,8 @@ std::string text_of(const ModelDiff& diff, const ModelLimits& limits, std::size_
     scales.add(
         {row.name, single ? to_text(row.a.scales[0]) : a, single ? to_text(row.b.scales[0]) : b,
          a == b ? percent(row.scale, 4) : "-", row.zero_points_differ ? "zero points differ" : ""},
-        -row.scale);
+        row.zero_points_differ || std::isnan(row.scale) ? -std::numeric_limits<double>::infinity()
+                                                        : -row.scale);
   }
   if (beyond > 0) out += to_text(out.empty() ? "" : "\n", scales.to_string(width, length));
   if (!out.empty()) out += "\n";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "qtool/base/error.h"
 #include "report/diff/array_diff_text.h"
@@ -92,6 +93,25 @@ TEST(DiffArrays, DumpsAreMatchedByTheNamesOfTensorsInTheirOrder) {
   EXPECT_EQ(json["first_beyond"], "a (int8)");
   EXPECT_EQ(json["arrays"][1]["largest_error_at"], std::vector<int>{0});
   EXPECT_THAT(text_of(diff, limits), HasSubstr("first beyond the limits: 'a (int8)'"));
+}
+
+// Among more rows than a short table has, those without a figure and those beyond a limit are
+// shown, although their SQNR is not the lowest.
+TEST(DiffArrays, AShortTextShowsTheRowsBeyondTheLimits) {
+  ArraysDiff diff;
+  for (int i = 0; i < 20; ++i) {
+    ArrayDiff& row = diff.both.emplace_back();
+    row.name = "row" + std::to_string(i) + ".";
+    row.shape = {1};
+    row.sqnr_db = 20.0 + i;
+  }
+  diff.both[18].sqnr_db = std::nan("");
+  diff.both[19].max_abs_error = 2.0;
+  const std::string text = text_of(diff, {{}, 1.0}, kAnyWidth, ListLength::kShort);
+  for (const char* shown : {"row18.", "row19.", "row0.", "row7."}) {
+    EXPECT_THAT(text, HasSubstr(shown));
+  }
+  EXPECT_THAT(text, testing::Not(HasSubstr("row8.")));
 }
 
 TEST(DiffArrays, AnIndexCannotLeaveItsFolder) {

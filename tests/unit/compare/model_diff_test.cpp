@@ -118,6 +118,21 @@ TEST(ModelDiff, ComparesScalesAndZeroPoints) {
   EXPECT_FALSE(moved.equal());
 }
 
+TEST(ModelDiff, AShortTextShowsZeroPointsThatDiffer) {
+  ModelDiff diff;
+  for (int i = 0; i < 20; ++i) {
+    ScaleDiff& row = diff.scales.emplace_back();
+    row.name = "scale" + std::to_string(i) + ".";
+    row.a.scales = row.b.scales = {1.0F};
+    row.scale = 0.5;
+  }
+  diff.scales[19].scale = 0.0;
+  diff.scales[19].zero_points_differ = true;
+  const std::string text = text_of(diff, {}, kAnyWidth, ListLength::kShort);
+  EXPECT_THAT(text, HasSubstr("scale19."));
+  EXPECT_THAT(text, testing::Not(HasSubstr("scale9.")));
+}
+
 TEST(ModelDiff, QuantizedAgainstFloatIsTheSameStructure) {
   Net net;
   net.input("x", {1, 4});

@@ -49,7 +49,8 @@ std::string presets_text() {
 std::string detectors_text() {
   HelpLayout page;
   page.paragraph(
-      "A detector says how the outputs of a network become boxes: --boxes NAME of eval and infer. "
+      "A detector says how the outputs of a network become boxes: --boxes NAME of auto, analyze, "
+      "eval, infer and search. "
       "FP32's boxes are the truth for those of INT8. auto recognises it by the outputs; "
       "--boxes none turns that off.");
   page.title("Detectors");
