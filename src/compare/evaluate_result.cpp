@@ -29,10 +29,11 @@ std::vector<std::string> EvalResult::doubts() const {
                                 "s: the preprocessing or --boxes is probably wrong"));
   }
   if (accuracy && accuracy->other_size > 0) {
-    sentences.push_back(to_text(accuracy->other_size,
-                                " images differ in size from their annotations and do not count, "
-                                "the first: ",
-                                accuracy->first_other_size));
+    sentences.push_back(
+        to_text(accuracy->other_size, " of ", accuracy->images + accuracy->other_size,
+                " annotated images have another size than their annotation and do not count, the "
+                "first: ",
+                accuracy->first_other_size));
   }
   if (near_chance) {
     sentences.push_back(to_text(
