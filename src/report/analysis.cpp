@@ -152,6 +152,8 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
                     const EvalResult* compared, const std::optional<ReportChange>& change) {
   Json json;
   json["images"] = result.images;
+  if (result.model_fingerprint) json["model_fingerprint"] = to_hex(*result.model_fingerprint);
+  if (result.samples_hash) json["samples_hash"] = to_hex(*result.samples_hash);
   json["overlap"] = overlap_json(result.overlap);
   json["preprocess"] = json_of(preprocess);
   json["pooled_sqnr_db"] = result.sqnr_db;

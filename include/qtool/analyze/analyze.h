@@ -134,6 +134,10 @@ struct AnalyzeResult {
   std::vector<BadImage> bad;              ///< images that were left out
   std::optional<Overlap> overlap{};       ///< as EvalResult::overlap, set by the caller
   PassedOver passed_over{};               ///< see Samples::passed_over()
+  /// fingerprint() of the FP32 model and hash_of() the samples, set by the caller. They tell
+  /// whether two results can be compared.
+  std::optional<std::uint64_t> model_fingerprint{};
+  std::optional<std::uint64_t> samples_hash{};
 
   /// The share of the noise that no source makes alone, because errors are positively correlated.
   /// Below 0 where errors cancel each other. Together with the shares of the sources it adds up to

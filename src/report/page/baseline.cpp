@@ -31,6 +31,10 @@ std::string share_or(const std::optional<double>& noise, double whole, std::stri
   return noise ? percent(share_in(*noise, whole), 1) : std::string(absent);
 }
 
+bool differ(const std::optional<std::uint64_t>& a, const std::optional<std::uint64_t>& b) {
+  return a && b && *a != *b;
+}
+
 }  // namespace
 
 EarlierReport read_report(std::string_view text, std::string_view what) {
@@ -41,6 +45,8 @@ EarlierReport read_report(std::string_view text, std::string_view what) {
   EarlierReport report;
   report.images = field.at("images").as_int(0, std::numeric_limits<std::int64_t>::max());
   report.noise = field.at("noise").as_double(0.0, kMostNoise);
+  if (const auto hash = field.find("model_fingerprint")) report.model_fingerprint = hash->as_hex();
+  if (const auto hash = field.find("samples_hash")) report.samples_hash = hash->as_hex();
   for (const JsonField& row : field.at("sources").elements()) {
     report.sources.push_back({row.at("name").as_string(), row.at("kind").as_string(),
                               row.at("noise").as_double(0.0, kMostNoise)});
@@ -50,6 +56,12 @@ EarlierReport read_report(std::string_view text, std::string_view what) {
 
 ReportChange change_since(const EarlierReport& before, const AnalyzeResult& after) {
   ReportChange change{before.images, before.noise, after.noise, {}};
+  if (differ(before.model_fingerprint, after.model_fingerprint)) {
+    change.doubts.emplace_back("the earlier report is of another FP32 model");
+  }
+  if (differ(before.samples_hash, after.samples_hash)) {
+    change.doubts.push_back(to_text("the earlier report is of other ", after.noun, "s"));
+  }
   std::map<std::pair<std::string, std::string>, SourceChange> by_name;
   const auto row_of = [&](const std::string& name, const std::string& kind) -> SourceChange& {
     SourceChange& row = by_name[{name, kind}];
@@ -83,6 +95,7 @@ std::string text_of(const ReportChange& change, std::string_view noun, std::size
                              change.images_before == 1 ? "" : "s", "): pooled SQNR ",
                              to_fixed(before, 2), " dB before, ", to_fixed(after, 2), " dB now, ",
                              to_signed_fixed(after - before, 2), " dB\n");
+  for (const std::string& doubt : change.doubts) text += to_text(doubt, "\n");
   if (change.sources.empty()) return to_text(text, "no source changed by 1 % of the noise\n");
   TextTable table({{"source that changed"},
                    {"kind", Kind::kText, 1},
@@ -108,6 +121,7 @@ nlohmann::ordered_json json_of(const ReportChange& change) {
             {"pooled_sqnr_db",
              {{"before", noise_decibels(change.noise_before)},
               {"after", noise_decibels(change.noise_after)}}},
+            {"doubts", change.doubts},
             {"sources", Json::array()}};
   const auto share = [](const std::optional<double>& noise, double whole) {
     return noise ? Json(share_in(*noise, whole)) : Json();

@@ -22,6 +22,9 @@ struct EarlierReport {
   };
   std::int64_t images = 0;
   double noise = 0.0;
+  /// As in AnalyzeResult; nullopt for a report that does not have them.
+  std::optional<std::uint64_t> model_fingerprint{};
+  std::optional<std::uint64_t> samples_hash{};
   std::vector<Source> sources;
 };
 
@@ -45,13 +48,16 @@ struct ReportChange {
   /// Sources whose noise changed by 1 % or more of the larger of the two noises, the largest change
   /// first.
   std::vector<SourceChange> sources;
+  /// Sentences that say why the reports cannot be compared.
+  std::vector<std::string> doubts{};
 };
 ReportChange change_since(const EarlierReport& before, const AnalyzeResult& after);
 
 /// The figures before and after, and at most 20 sources, for people.
 std::string text_of(const ReportChange& change, std::string_view noun, std::size_t width);
-/// {"images": ..., "sqnr_db": {"before", "after"}, "sources": [{"name", "kind", "before",
-/// "after"}]} with shares of the noise that the reports have; null where it is no source.
+/// {"images", "noise": {"before", "after"}, "pooled_sqnr_db": {"before", "after"}, "doubts",
+/// "sources": [{"name", "kind", "before", "after"}]} with the shares that the sources have in the
+/// noise of the reports; null where it is no source.
 nlohmann::ordered_json json_of(const ReportChange& change);
 
 }  // namespace qtool

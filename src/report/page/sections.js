@@ -85,6 +85,7 @@ const sections = (() => {
       make('strong', {}, `${decibels(after)} now`), both ? `: ${signed(after - before, 2)} dB, ` +
       `${better ? 'better' : after === before ? 'the same' : 'worse'}. ` : '. ',
       change.sources.length === 0 ? 'No source changed by 1 % of the noise.' : 'The shares of the noise that changed:');
+    for (const doubt of change.doubts) at('change-figures').append(' ', make('strong', {}, `${doubt}.`));
     if (change.sources.length === 0) return;
     const rows = change.sources.slice(0, 20);
     const share = (value, absent) => value === null ? absent : percent(value);

@@ -392,6 +392,31 @@ TEST(Page, SaysWhatChangedSinceAnEarlierReport) {
   EXPECT_THAT(text, testing::ContainsRegex("comes +activation +new +50.0 %"));
 }
 
+TEST(Page, DoubtsAnEarlierReportOfAnotherModelOrOtherImages) {
+  Page page = page_of({"a"});
+  page.analysis.noise = 0.01;
+  page.analysis.model_fingerprint = 1;
+  page.analysis.samples_hash = 2;
+  const auto change_from = [&](const AnalyzeResult& before) {
+    const EarlierReport earlier = read_report(json_of(before, std::nullopt), "before.json");
+    return change_since(earlier, page.analysis);
+  };
+  AnalyzeResult before = page.analysis;
+  EXPECT_THAT(change_from(before).doubts, testing::IsEmpty());
+  before.model_fingerprint = before.samples_hash = 7;
+  const ReportChange change = change_from(before);
+  EXPECT_THAT(text_of(change, "image", 80),
+              testing::HasSubstr("+0.00 dB\nthe earlier report is of another FP32 model\n"
+                                 "the earlier report is of other images\n"));
+  EXPECT_EQ(json_of(change).at("doubts").size(), 2U);
+  before.model_fingerprint.reset();  // the reports of earlier versions have neither
+  before.samples_hash.reset();
+  EXPECT_THAT(change_from(before).doubts, testing::IsEmpty());
+  before.noise = 0.0;
+  EXPECT_THAT(text_of(change_from(before), "image", 80),
+              testing::HasSubstr("pooled SQNR 200.00 dB before, 20.00 dB now, -180.00 dB\n"));
+}
+
 TEST(Page, RefusesAnEarlierReportThatIsNone) {
   for (const char* text : {"[]", "{}", "{\"sources\": 3}", "no JSON",
                            "{\"images\": 1, \"noise\": -1, \"sources\": []}"}) {

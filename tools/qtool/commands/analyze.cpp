@@ -262,6 +262,8 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   result.overlap = compared
                        ? compared->overlap
                        : overlap_unless_stopped(models.calibrated_on, samples, options.run.threads);
+  result.model_fingerprint = fingerprint(models.fp32.loaded);
+  result.samples_hash = hash_of(samples);
   // After a request to stop, what is known is printed and nothing more is tried.
   std::optional<SuggestResult> suggestions;
   if (!interrupted()) {
