@@ -10,7 +10,8 @@
 namespace qtool::tool {
 namespace {
 
-// The extents of a value; nullopt if one is open, so that other values cannot be compared with it.
+// The extents of a value, -1 for an open one: a state and its output are open in the same places.
+// nullopt without a shape.
 std::optional<std::vector<std::int64_t>> extents_of(const Value& value) {
   if (!value.shape) return std::nullopt;
   std::vector<std::int64_t> extents;
