@@ -55,6 +55,12 @@ std::string preprocessing_sentence(const FirstModel& made) {
          "file, and begin again. The presets:";
 }
 
+// Whether the usual preprocessing is proposed beside a next step that has another purpose.
+bool proposes_usual_beside(NextStep step, const FirstModel& made) {
+  return !made.usual_command.empty() && step != NextStep::kFindObjects &&
+         step != NextStep::kNamePreprocessing;
+}
+
 std::string sentence_of(NextStep step, const FirstModel& made) {
   switch (step) {
     case NextStep::kFindObjects:
@@ -117,7 +123,12 @@ std::string text_of(const FirstModel& made, const Advice& advice,
         advice.samples > 0 ? to_text("about ", advice.samples, " ") : std::string("very many ");
     text += to_text(": compare on ", count, compared.noun, "s of the same kind:");
   }
-  return to_text(text, "\n", lines_of(next));
+  text += to_text("\n", lines_of(next));
+  if (proposes_usual_beside(advice.step, made)) {
+    text += to_text("For ", made.usual_for, ", ", shell_line(made.usual_options), " is usual:\n",
+                    lines_of({made.usual_command}));
+  }
+  return text;
 }
 
 std::string json_of(const FirstModel& made, const Advice& advice,
@@ -130,6 +141,11 @@ std::string json_of(const FirstModel& made, const Advice& advice,
             {"commands", made.commands},
             {"next", {{"step", name_of(advice.step)}, {"why", advice.why}, {"commands", next}}}};
   if (advice.samples > 0) json["next"]["samples"] = advice.samples;
+  if (proposes_usual_beside(advice.step, made)) {
+    json["next"]["usual"] = {{"detector", made.usual_for},
+                             {"options", made.usual_options},
+                             {"command", made.usual_command}};
+  }
   json["quantize"] = Json::parse(json_of(made.quantized));
   json["eval"] = Json::parse(json_of(made.compared, made.preprocess));
   return json_text(json);

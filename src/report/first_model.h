@@ -24,9 +24,11 @@ struct FirstModel {
   /// Number of functions of one element, such as SiLU, that target `qtool` would run as tables but
   /// the target of the model does not.
   std::int64_t functions_left = 0;
-  /// The detector whose usual preprocessing the commands of the next step have, because some of the
-  /// preprocessing was assumed; empty if none is known.
+  /// The detector whose usual preprocessing is proposed, because some of the preprocessing was
+  /// assumed; empty if none is known.
   std::string usual_for{};
+  CommandWords usual_options{};          ///< of that preprocessing, as far as it was assumed
+  CommandWords usual_command{};          ///< begins again with these options
   std::vector<std::string> files{};      ///< the files that were written
   std::vector<CommandWords> commands{};  ///< commands that give the same result in steps
 
@@ -42,7 +44,8 @@ std::string_view own_target_text();
 FirstFigures figures_of(const FirstModel& made);
 
 /// Sizes, coverage, accuracy, files, the files that were not used, the commands that give the same
-/// result, and the next step with the commands `next` that take it.
+/// result, and the next step with the commands `next` that take it. A preprocessing that is usual
+/// for the detector follows if the next step is another.
 std::string text_of(const FirstModel& made, const Advice& advice,
                     const std::vector<CommandWords>& next, std::size_t width = kAnyWidth);
 std::string json_of(const FirstModel& made, const Advice& advice,

@@ -13,15 +13,27 @@ namespace qtool::tool {
 namespace {
 
 // The value of a field in the options of a detector: given by itself, or by the preset that they
-// begin with. Empty if a size is asked for, which depends on the network.
+// begin with.
 std::string value_in(const std::vector<std::string>& words, const PreprocessField field) {
-  if (field == PreprocessField::kResize) return {};
   const std::string option = to_text("--", name_of(field));
   const auto given = std::ranges::find(words, option);
   if (given != words.end() && given + 1 != words.end()) return *(given + 1);
   const auto preset = std::ranges::find(words, "--preprocess");
   if (preset == words.end() || preset + 1 == words.end()) return {};
   return text_of(preprocess_preset(*(preset + 1)), field);
+}
+
+// The resize of a detector whose options begin with a preset. The size is that of the network,
+// which the assumed preprocessing has, or else that of the preset. Empty if neither has one.
+std::vector<std::string> usual_resize(const std::vector<std::string>& words,
+                                      const Preprocess& assumed) {
+  const auto option = std::ranges::find(words, "--preprocess");
+  if (option == words.end() || option + 1 == words.end()) return {};
+  const Preprocess preset = preprocess_preset(*(option + 1));
+  const Preprocess& sized = assumed.resize == ResizeMode::kSquash ? assumed : preset;
+  if (sized.resize_width == 0 || sized.resize_height == 0) return {};
+  return {preset.resize == ResizeMode::kLetterbox ? "--letterbox" : "--resize",
+          to_text(sized.resize_width, "x", sized.resize_height)};
 }
 
 }  // namespace
@@ -56,6 +68,10 @@ UsualPreprocessing usual_preprocessing(const Command& command,
   const auto missing = std::ranges::find_if(
       fields, [&](PreprocessField field) { return preprocess.assumed == name_of(field); });
   if (missing == fields.end()) return usual;
+  if (*missing == PreprocessField::kResize) {
+    usual.words = usual_resize(usual.words, preprocess.preprocess);
+    return usual;
+  }
   const std::string value = value_in(usual.words, *missing);
   if (value.empty()) return usual;
   usual.words = {to_text("--", name_of(*missing)), value};

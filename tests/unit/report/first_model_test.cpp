@@ -111,6 +111,30 @@ TEST(Advise, AsksForThePreprocessingThatIsUsualForTheDetector) {
   EXPECT_THAT(text("resize, channels, mean, std"), HasSubstr("Begin again with --preprocess as"));
 }
 
+TEST(FirstModelText, ProposesASingleUsualFieldBesideTheNextStep) {
+  FirstModel made = good_model();
+  made.preprocess->assumed = "channels";
+  const auto text = [&] { return text_of(made, advice_on(made), {{"qtool", "infer"}}, 80); };
+  EXPECT_THAT(text(), testing::Not(HasSubstr("is usual")));
+  made.usual_for = "yolox";
+  made.usual_options = {"--channels", "bgr"};
+  made.usual_command = {"qtool", "auto", "m.onnx", "--channels", "bgr"};
+  const std::string proposal =
+      "    qtool infer\nFor yolox, --channels bgr is usual:\n"
+      "    qtool auto m.onnx --channels bgr\n";
+  EXPECT_THAT(text(), testing::EndsWith(proposal));
+  made.compared.agreement = 500;  // whatever the next step is
+  EXPECT_THAT(text(), testing::EndsWith(proposal));
+  const auto json = nlohmann::json::parse(json_of(made, advice_on(made), {}));
+  EXPECT_EQ(json["next"]["usual"]["detector"], "yolox");
+  EXPECT_EQ(json["next"]["usual"]["options"], made.usual_options);
+  EXPECT_EQ(json["next"]["usual"]["command"], made.usual_command);
+  // The next step is this command already.
+  made.preprocess->assumed = "mean, std";
+  EXPECT_THAT(text(), testing::Not(HasSubstr("For yolox")));
+  EXPECT_FALSE(nlohmann::json::parse(json_of(made, advice_on(made), {}))["next"].contains("usual"));
+}
+
 TEST(Advise, JudgesByTheWorstOutputWhereThereAreNoClasses) {
   const Advice advice = advice_on(without_classes(19.9));
   EXPECT_EQ(advice.step, NextStep::kKeepNodes);

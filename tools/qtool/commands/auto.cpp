@@ -164,11 +164,13 @@ ShownCommand again_line(const AutoCommand& options, const Command& command,
 std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& options,
                                       const Command& command, const Files& files,
                                       const FirstModel& made, const Recipe& recipe,
-                                      const Halves& halves, const UsualPreprocessing& usual) {
+                                      const Halves& halves) {
   switch (advice.step) {
+    case NextStep::kFindObjects:
     case NextStep::kNamePreprocessing:
-      if (usual.words.empty()) return {{"qtool", "help", "presets"}};
-      return {again_line(options, command, options.target, usual).words()};
+      if (!made.usual_command.empty()) return {made.usual_command};
+      if (advice.step == NextStep::kFindObjects) break;
+      return {{"qtool", "help", "presets"}};
     case NextStep::kAddSamples:
       return {};
     case NextStep::kOtherTarget:
@@ -197,9 +199,6 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
       inspect.take(command, {"--target"});
       return {inspect.words()};
     }
-    case NextStep::kFindObjects:
-      if (usual.words.empty()) break;
-      return {again_line(options, command, options.target, usual).words()};
     case NextStep::kCheckSamples:
     case NextStep::kUse:
       break;
@@ -299,14 +298,16 @@ void run_auto(AutoCommand& options, Command& command) {
   made.preprocess = list_or_way_out(options.model, graph, [&] {
     return options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
   });
-  UsualPreprocessing usual;
   if (made.preprocess) {
     if (options.outputs.say_nothing() && options.images.labels.empty()) {
       recognise_boxes(command, *fp32.executor, samples, *made.preprocess, options.images.policy());
       eval.answers = options.outputs.read();
     }
-    usual = usual_preprocessing(command, *made.preprocess);
-    if (!usual.words.empty()) made.usual_for = usual.detector;
+    if (const auto usual = usual_preprocessing(command, *made.preprocess); !usual.words.empty()) {
+      made.usual_for = usual.detector;
+      made.usual_options = usual.words;
+      made.usual_command = again_line(options, command, options.target, usual).words();
+    }
   }
   StepDisplay display(options.run, std::string(samples.noun()));
   MakeOptions make = display.options(fp32);
@@ -336,8 +337,7 @@ void run_auto(AutoCommand& options, Command& command) {
                    eval_line(options, command, halves, files).words()};
   made.files = {files.table, files.model};
   const Advice advice = advise(figures_of(made));
-  const std::vector<CommandWords> next =
-      commands_of(advice, options, command, files, made, recipe, halves, usual);
+  const auto next = commands_of(advice, options, command, files, made, recipe, halves);
   if (!options.report.empty() && !interrupted()) {
     Files improved = files;
     improved.model =
