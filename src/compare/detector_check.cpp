@@ -27,24 +27,27 @@ void require_fitting_detector(const AnswerOptions& options, const Executor& fp32
 
 RecognisedDetector recognise_detector(const Executor& fp32, const Samples& samples,
                                       const Preprocess& preprocess, BadImages policy) {
-  const std::vector<Tensor> first = first_sample(samples, preprocess, policy);
-  const std::vector<Shape> shapes = shapes_of(first);
-  const ModelPair pair = compile_pair(fp32, nullptr, shapes, 1);
   const ChannelAxis channels =
       preprocess.layout == TensorLayout::kNchw ? ChannelAxis::kFirst : ChannelAxis::kLast;
-  DetectorSearch search(pair.fp32->outputs(), shapes.front(), channels);
-  if (!search.has_candidates()) return search.result();
-  Workspace workspace;
-  search.add(pair.fp32->run(views_of(first), workspace));
   // The images are spread over the list, because neighbours may show the same.
-  const Samples others = samples.spread(kLookedAt);
+  const Samples some = samples.spread(kLookedAt);
+  std::vector<Shape> shapes;
+  ModelPair pair;
+  std::optional<DetectorSearch> search;
+  Workspace workspace;
   std::vector<BadImage> bad;
-  for (std::int64_t i = 1; i < others.size(); ++i) {
-    const std::optional<std::vector<Tensor>> sample = others.load(i, preprocess, policy, bad);
-    if (!sample || shapes_of(*sample) != shapes) continue;
-    search.add(pair.fp32->run(views_of(*sample), workspace));
+  for (std::int64_t i = 0; i < some.size(); ++i) {
+    const std::optional<std::vector<Tensor>> sample = some.load(i, preprocess, policy, bad);
+    if (!sample) continue;
+    if (!search) {
+      shapes = shapes_of(*sample);
+      pair = compile_pair(fp32, nullptr, shapes, 1);
+      search.emplace(pair.fp32->outputs(), shapes.front(), channels);
+      if (!search->has_candidates()) break;
+    }
+    if (shapes_of(*sample) == shapes) search->add(pair.fp32->run(views_of(*sample), workspace));
   }
-  return search.result();
+  return search ? search->result() : RecognisedDetector{};
 }
 
 }  // namespace qtool

@@ -136,8 +136,9 @@ std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& prepr
 
 /// Runs FP32 on a few images, and says to which named detector the shapes and the numbers of its
 /// outputs belong. Nothing is run where the shapes fit none. If several detectors fit, it is the
-/// only one that finds boxes. Cost: compiling a plan, and up to three runs. Throws as
-/// first_sample() and the executor do.
+/// only one that finds boxes. Looks at three images of the list; if none of them is usable, it
+/// finds nothing. Cost: compiling a plan, and up to three runs. Throws as Samples::load() and the
+/// executor do.
 RecognisedDetector recognise_detector(const Executor& fp32, const Samples& samples,
                                       const Preprocess& preprocess, BadImages policy);
 

@@ -24,6 +24,10 @@ using Fill = std::function<float(std::int64_t row, std::int64_t channel)>;
 // The outputs of a network for one image of 64x64 pixels.
 class HeadOutputs {
  public:
+  HeadOutputs() = default;
+  // For an image of another size.
+  HeadOutputs(std::int64_t height, std::int64_t width) : input_{1, 3, height, width} {}
+
   // [1, rows, channels]
   HeadOutputs& rows(std::int64_t rows, std::int64_t channels, const Fill& fill) {
     Tensor& tensor = add({1, rows, channels});
@@ -44,7 +48,7 @@ class HeadOutputs {
   }
 
   [[nodiscard]] RecognisedDetector search(int images = 1) const {
-    DetectorSearch search(ports_, {1, 3, kInputSide, kInputSide}, ChannelAxis::kFirst);
+    DetectorSearch search(ports_, input_, ChannelAxis::kFirst);
     std::vector<TensorView> views;
     for (const std::shared_ptr<Tensor>& tensor : tensors_) views.emplace_back(*tensor);
     for (int i = 0; i < images; ++i) search.add(views);
@@ -56,8 +60,7 @@ class HeadOutputs {
     return found.detector ? found.detector->name : "";
   }
   [[nodiscard]] bool has_candidates() const {
-    return DetectorSearch(ports_, {1, 3, kInputSide, kInputSide}, ChannelAxis::kFirst)
-        .has_candidates();
+    return DetectorSearch(ports_, input_, ChannelAxis::kFirst).has_candidates();
   }
 
  private:
@@ -72,6 +75,7 @@ class HeadOutputs {
     }
   }
 
+  Shape input_{1, 3, kInputSide, kInputSide};
   std::vector<PortInfo> ports_;
   std::vector<std::shared_ptr<Tensor>> tensors_;
 };
@@ -124,6 +128,29 @@ TEST(DetectorSearch, CountsTheImages) {
   EXPECT_EQ(found.doubt, "");
 }
 
+// Rows of YOLOv8 in an export that transposes its columns. The first class is no objectness.
+TEST(DetectorSearch, TakesNoTransposedYolov8ForYolov5) {
+  const Fill fill = [](std::int64_t row, std::int64_t channel) {
+    if (channel < 4) return decoded(row % kHeadRows, channel);
+    return row % 10 == channel ? 0.9F : 0.01F;  // at most one class for each row
+  };
+  EXPECT_EQ(HeadOutputs().columns(kHeadRows, 9, fill).name(), "yolov8");
+  EXPECT_EQ(HeadOutputs().rows(kHeadRows, 9, fill).name(), "");
+  const RecognisedDetector found = HeadOutputs(128, 128).rows(21 * 16, 9, fill).search();
+  EXPECT_FALSE(found.detector);
+  EXPECT_THAT(found.doubt, HasSubstr("yolov5: found "));
+  EXPECT_THAT(found.doubt, HasSubstr("objects without a class, expected none"));
+  // 80 classes of COCO, and no object of the first.
+  EXPECT_EQ(HeadOutputs().rows(kHeadRows, 84, decoded).name(), "");
+  EXPECT_EQ(HeadOutputs().rows(kHeadRows, 85, decoded).name(), "yolov5");
+  // Objects with a class.
+  const Fill objects = [](std::int64_t row, std::int64_t channel) {
+    if (channel < 4) return decoded(row, channel);
+    return channel == 4 || row % 10 == channel ? 0.9F : 0.3F;
+  };
+  EXPECT_EQ(HeadOutputs().rows(kHeadRows, 9, objects).name(), "yolov5");
+}
+
 TEST(DetectorSearch, KnowsThreeRowsForEachCell) {
   const auto fill = [](std::int64_t row, std::int64_t channel) {
     return decoded(row % kHeadRows, channel);
@@ -172,8 +199,7 @@ TEST(DetectorSearch, KnowsTheMapOfFastestdetByItsSoftmax) {
   // A segmenter whose map is as small: all channels together sum to 1.
   const Fill pixels = [](std::int64_t, std::int64_t) { return 1.0F / 7.0F; };
   EXPECT_EQ(HeadOutputs().map(4, 7, pixels).name(), "");
-  EXPECT_THAT(HeadOutputs().map(4, 7, pixels).search().doubt,
-              HasSubstr("fastestdet: found classes of a cell that sum to 0.29, expected 1"));
+  EXPECT_EQ(HeadOutputs().map(4, 7, pixels).search().doubt, "");
 }
 
 // Two probabilities of each row, for `shift` 0; beyond it, no probabilities.
@@ -200,6 +226,30 @@ TEST(DetectorSearch, TellsPairsApart) {
   EXPECT_EQ(HeadOutputs().rows(90, 2, scores(-3.0F)).rows(90, 4, centre_and_size).name(), "detr");
 }
 
+TEST(DetectorSearch, KnowsUltraFaceByItsRows) {
+  constexpr std::int64_t kFaces = 3 * 64 + 2 * 16 + 2 * 4 + 3;  // strides 8, 16, 32 and 64
+  EXPECT_EQ(HeadOutputs().rows(kFaces, 2, scores(0.0F)).rows(kFaces, 4, corners).name(),
+            "ultraface");
+  EXPECT_EQ(HeadOutputs().rows(kFaces, 4, corners).rows(kFaces, 2, scores(0.0F)).name(),
+            "ultraface");
+  EXPECT_EQ(HeadOutputs().rows(kFaces, 3, scores(0.0F)).rows(kFaces, 4, corners).name(), "ssd");
+  EXPECT_EQ(HeadOutputs(240, 320).rows(4420, 2, scores(0.0F)).rows(4420, 4, corners).name(),
+            "ultraface");
+}
+
+// Three classes and the background, so that both outputs have four channels.
+TEST(DetectorSearch, SaysThatShapesDoNotTellBoxesFromFourScores) {
+  const Fill four = [](std::int64_t, std::int64_t channel) {
+    return channel == 0 ? 0.85F : 0.05F;  // most rows are background
+  };
+  EXPECT_EQ(HeadOutputs().rows(90, 4, four).rows(90, 4, corners).name(), "ssd");
+  const RecognisedDetector found = HeadOutputs().rows(90, 4, corners).rows(90, 4, four).search();
+  EXPECT_FALSE(found.detector);
+  EXPECT_EQ(found.doubt,
+            "ssd fits if the boxes are output 0 and the scores output 1, which its name does not "
+            "say because both have four channels; a JSON file does");
+}
+
 TEST(DetectorSearch, SaysThatBoxesOfAPairAreOffsets) {
   const Fill offsets = [](std::int64_t row, std::int64_t channel) {
     return 2.0F * std::sin(static_cast<float>(row * 3 + channel));
@@ -223,6 +273,26 @@ TEST(DetectorSearch, KnowsTheBestRowsOfYolo26) {
               HasSubstr("yolo26: found the label 0.5, expected a whole number from 0"));
 }
 
+// `misordered`: the row whose corners are in the wrong order; `boxes`: the rows before the padding.
+HeadOutputs best_rows(float step, std::int64_t misordered, std::int64_t boxes) {
+  HeadOutputs outputs;
+  return outputs.rows(300, 6, [=](std::int64_t row, std::int64_t channel) {
+    if (row >= boxes) return channel == 5 ? -1.0F : 0.0F;
+    if (channel == 4) return 0.9F - step * static_cast<float>(row);
+    if (channel == 5) return static_cast<float>(row % 80);
+    const bool is_low = (channel < 2) == (row != misordered);
+    return static_cast<float>(row % 20 + (is_low ? 0 : 30));
+  });
+}
+
+TEST(DetectorSearch, LooksAtTheCornersOfRowsThatAreBoxes) {
+  EXPECT_EQ(best_rows(0.003F, 250, 300).name(), "yolo26");  // a score of 0.15
+  EXPECT_EQ(best_rows(0.003F, 2, 300).name(), "yolo26");    // one of 217 boxes
+  EXPECT_EQ(best_rows(0.01F, 3, 60).name(), "yolo26");      // padding with class -1
+  EXPECT_THAT(best_rows(0.01F, 3, 10).search().doubt,
+              HasSubstr("yolo26: found 10.0 % of the boxes with corners in the wrong order"));
+}
+
 TEST(DetectorSearch, OtherNetworksAreNoDetectors) {
   const Fill logit = [](std::int64_t row, std::int64_t channel) {
     return 4.0F * std::sin(static_cast<float>(row + 3 * channel));
@@ -233,6 +303,26 @@ TEST(DetectorSearch, OtherNetworksAreNoDetectors) {
         HeadOutputs().map(16, 2, logit), HeadOutputs().rows(1, 1000, logit),
         HeadOutputs().rows(16, 97, logit), HeadOutputs().rows(17, 192, logit)}) {
     EXPECT_FALSE(answers.has_candidates());
+    const RecognisedDetector found = answers.search();
+    EXPECT_FALSE(found.detector);
+    EXPECT_EQ(found.doubt, "");
+  }
+}
+
+// Their shapes are those of detectors, but their numbers are not, and no word is said.
+TEST(DetectorSearch, NetworksWithTheShapesOfDetectorsAreNotDoubted) {
+  const Fill logit = [](std::int64_t row, std::int64_t channel) {
+    return 4.0F * std::sin(static_cast<float>(row + 3 * channel));
+  };
+  HeadOutputs backbone;
+  backbone.map(4, 512, logit);
+  HeadOutputs stages;
+  stages.map(8, 128, logit).map(4, 256, logit).map(2, 512, logit);
+  HeadOutputs pyramid;
+  pyramid.map(8, 256, logit).map(4, 256, logit).map(2, 256, logit);
+  HeadOutputs text(48, 320);
+  text.rows(80, 97, logit);  // 80 = 20 * 3 + 10 * 2 cells of strides 16 and 32
+  for (const HeadOutputs& answers : {backbone, stages, pyramid, text}) {
     const RecognisedDetector found = answers.search();
     EXPECT_FALSE(found.detector);
     EXPECT_EQ(found.doubt, "");
