@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/exec/executor.h"
@@ -18,11 +19,12 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kRandomClasses = 3;
 
-// A network with random weights that ends in the head of a detector. It takes images of side x side
-// pixels.
+// A network with random weights that ends in the head of a detector. It takes images of
+// width x height pixels.
 class DetectorNetwork {
  public:
-  explicit DetectorNetwork(std::int64_t side) : side_(side) {}
+  explicit DetectorNetwork(std::int64_t side) : DetectorNetwork(side, side) {}
+  DetectorNetwork(std::int64_t width, std::int64_t height) : width_(width), height_(height) {}
 
   // `before`: number of channels before the classes. The rows of all strides are `all`, [1,
   // channels, rows], and their scores `p`.
@@ -37,7 +39,7 @@ class DetectorNetwork {
       node(to_text("map", at, " = Conv (pool", at, ", w", at, ")"));
       node(to_text("rows", at, " = Reshape (map", at, ", flat)"));
       joined += to_text(joined.empty() ? "" : ", ", "rows", at);
-      rows_ += (side_ / stride) * (side_ / stride);
+      rows_ += (width_ / stride) * (height_ / stride);
     }
     integers("flat", {1, channels_, -1});
     integers("parts", {2, 2, channels_ - 4});
@@ -52,8 +54,8 @@ class DetectorNetwork {
     std::vector<float> strides(static_cast<std::size_t>(rows_));
     std::size_t row = 0;
     for (const std::int64_t stride : {8, 16, 32}) {
-      for (std::int64_t cell = 0; cell < (side_ / stride) * (side_ / stride); ++cell, ++row) {
-        const std::int64_t columns = side_ / stride;
+      const std::int64_t columns = width_ / stride;
+      for (std::int64_t cell = 0; cell < columns * (height_ / stride); ++cell, ++row) {
         const auto step = static_cast<float>(stride);
         centres[row] = (static_cast<float>(cell % columns) + 0.5F) * step;
         centres[row + strides.size()] = (static_cast<float>(cell / columns) + 0.5F) * step;
@@ -104,13 +106,18 @@ class DetectorNetwork {
   [[nodiscard]] std::int64_t channels() const { return channels_; }
 
   [[nodiscard]] RecognisedDetector recognise() const {
+    return recognise(ImageFolder(width_, 4), BadImages::kFail);
+  }
+  [[nodiscard]] RecognisedDetector recognise(const ImageFolder& folder, BadImages policy) const {
     const Executor executor(load_text(
-        to_text("<ir_version: 8, opset_import: [\"\" : 17]>\ndetector (float[1, 3, ", side_, ", ",
-                side_, "] x) => (", outputs_, ")\n<", initializers_, ">\n{\n", nodes_, "}\n")));
-    const ImageFolder folder(side_, 4);
+        to_text("<ir_version: 8, opset_import: [\"\" : 17]>\ndetector (float[1, 3, ", height_, ", ",
+                width_, "] x) => (", outputs_, ")\n<", initializers_, ">\n{\n", nodes_, "}\n")));
     Preprocess preprocess;
+    preprocess.resize = ResizeMode::kSquash;
+    preprocess.resize_width = width_;
+    preprocess.resize_height = height_;
     preprocess.std = {255.0F};
-    return recognise_detector(executor, folder.list(), preprocess, BadImages::kFail);
+    return recognise_detector(executor, folder.list(), preprocess, policy);
   }
   [[nodiscard]] std::string name() const {
     const RecognisedDetector found = recognise();
@@ -131,7 +138,8 @@ class DetectorNetwork {
     return *this;
   }
 
-  std::int64_t side_;
+  std::int64_t width_;
+  std::int64_t height_;
   std::int64_t channels_ = 0;
   std::int64_t rows_ = 0;
   std::string nodes_;
@@ -141,8 +149,8 @@ class DetectorNetwork {
   std::normal_distribution<float> normal_{0.0F, 0.4F};
 };
 
-DetectorNetwork yolox(std::int64_t side, std::int64_t classes) {
-  DetectorNetwork network(side);
+DetectorNetwork yolox(std::int64_t width, std::int64_t height, std::int64_t classes) {
+  DetectorNetwork network(width, height);
   network.trunk(5, classes);
   return network.node("joined = Concat <axis = 1> (raw_xy, raw_wh, p)")
       .node("y = Transpose <perm = [0, 2, 1]> (joined)")
@@ -150,29 +158,63 @@ DetectorNetwork yolox(std::int64_t side, std::int64_t classes) {
 }
 
 TEST(RecogniseDetector, KnowsYoloxOfEverySize) {
-  EXPECT_EQ(yolox(64, 80).name(), "yolox");
-  EXPECT_EQ(yolox(160, 1).name(), "yolox");  // persons only
-  const RecognisedDetector found = yolox(320, kRandomClasses).recognise();
+  EXPECT_EQ(yolox(64, 64, 80).name(), "yolox");
+  EXPECT_EQ(yolox(160, 160, 1).name(), "yolox");  // persons only
+  EXPECT_EQ(yolox(320, 192, kRandomClasses).name(), "yolox");
+  EXPECT_EQ(yolox(640, 640, kRandomClasses).name(), "yolox");
+  const RecognisedDetector found = yolox(320, 320, kRandomClasses).recognise();
   ASSERT_TRUE(found.detector);
   EXPECT_EQ(found.detector->name, "yolox");
   EXPECT_EQ(found.images, 3);
 }
 
+TEST(RecogniseDetector, LooksAtEachImageOnce) {
+  const ImageFolder folder(64, 2);
+  write_file(folder.path() / "0.ppm", "no picture");
+  const RecognisedDetector found =
+      yolox(64, 64, kRandomClasses).recognise(folder, BadImages::kSkip);
+  ASSERT_TRUE(found.detector) << found.doubt;
+  EXPECT_EQ(found.images, 1);
+}
+
+TEST(RecogniseDetector, FindsNothingWithoutAnImage) {
+  const ImageFolder folder(64, 1);
+  write_file(folder.path() / "0.ppm", "no picture");
+  const RecognisedDetector found =
+      yolox(64, 64, kRandomClasses).recognise(folder, BadImages::kSkip);
+  EXPECT_FALSE(found.detector);
+  EXPECT_EQ(found.images, 0);
+  EXPECT_EQ(found.doubt, "");
+}
+
 TEST(RecogniseDetector, KnowsYolov5) {
-  DetectorNetwork network(96);
-  network.trunk(5).decode();
-  network.node("joined = Concat <axis = 1> (xy, wh, p)")
-      .node("y = Transpose <perm = [0, 2, 1]> (joined)")
-      .output("y", {1, network.rows(), network.channels()});
-  EXPECT_EQ(network.name(), "yolov5");
+  for (const std::int64_t classes : {std::int64_t{1}, kRandomClasses}) {  // 1: persons only
+    DetectorNetwork network(96);
+    network.trunk(5, classes).decode();
+    network.node("joined = Concat <axis = 1> (xy, wh, p)")
+        .node("y = Transpose <perm = [0, 2, 1]> (joined)")
+        .output("y", {1, network.rows(), network.channels()});
+    EXPECT_EQ(network.name(), "yolov5") << classes;
+  }
 }
 
 TEST(RecogniseDetector, KnowsYolov8And11) {
+  for (const std::int64_t classes : {std::int64_t{1}, kRandomClasses}) {  // 1: persons only
+    DetectorNetwork network(96);
+    network.trunk(4, classes).decode();
+    network.node("y = Concat <axis = 1> (xy, wh, p)")
+        .output("y", {1, network.channels(), network.rows()});
+    EXPECT_EQ(network.name(), "yolov8") << classes;
+  }
+}
+
+TEST(RecogniseDetector, TakesNoTransposedYolov8ForYolov5) {
   DetectorNetwork network(96);
-  network.trunk(4).decode();
-  network.node("y = Concat <axis = 1> (xy, wh, p)")
-      .output("y", {1, network.channels(), network.rows()});
-  EXPECT_EQ(network.name(), "yolov8");
+  network.trunk(4, 80).decode();
+  network.node("joined = Concat <axis = 1> (xy, wh, p)")
+      .node("y = Transpose <perm = [0, 2, 1]> (joined)")
+      .output("y", {1, network.rows(), network.channels()});
+  EXPECT_FALSE(network.recognise().detector);
 }
 
 TEST(RecogniseDetector, KnowsYolo26) {
@@ -236,6 +278,7 @@ TEST(RecogniseDetector, SaysThatSsdOffsetsAreNotDecoded) {
 TEST(RecogniseDetector, KnowsDetr) {
   DetectorNetwork network(64);
   network.trunk(4, 92);
+  // The sides of some boxes are as large as their centres, so that they cannot be corners.
   network.values("small", {1}, {3.0F})
       .node("raw = Concat <axis = 1> (raw_xy, raw_wh)")
       .node("lower = Sub (raw, small)")
@@ -245,7 +288,6 @@ TEST(RecogniseDetector, KnowsDetr) {
       .output("classes", {1, network.rows(), 92})
       .output("boxes", {1, network.rows(), 4});
   const RecognisedDetector found = network.recognise();
-  // With random weights the sides of some boxes are as large as their centres.
   ASSERT_TRUE(found.detector) << found.doubt;
   EXPECT_EQ(found.detector->name, "detr");
 }
