@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "auto_lines.h"
 #include "base/text.h"
 #include "cli/program.h"
 #include "console.h"
@@ -39,29 +40,8 @@ constexpr std::int64_t kDefaultLimit = 200;
 constexpr std::int64_t kMinToHoldOut = 8;  // if there are fewer, all of them set ranges
 constexpr const char* kCalibrationPart = "1/2";
 constexpr const char* kComparisonPart = "2/2";
-constexpr const char* kMinIntegers = "75%";  // the search must keep this share on integers
 
-struct AutoCommand {
-  std::string model;
-  std::string folder;
-  std::string compare;
-  std::string target{kDefaultTarget};
-  std::string effort{kFirstEffort};
-  std::string report;
-  double min_sqnr_db = kDefaultVerifyDb;
-  SampleOptions images;
-  PreprocessOptions preprocess;
-  OutputOptions outputs;
-  RunOptions run;
-};
-
-struct Files {
-  std::string table;
-  std::string model;
-  std::string overrides;  // the file that a search would write
-};
-
-Files files_of(const AutoCommand& options) {
+AutoFiles files_of(const AutoCommand& options) {
   const auto path = [&](const char* ending) {
     const std::string name = default_output(options.model, options.target, ending);
     return (std::filesystem::path(options.folder) / name).string();
@@ -69,15 +49,8 @@ Files files_of(const AutoCommand& options) {
   return {path(".table.json"), path(".int8.onnx"), path(".overrides.json")};
 }
 
-// What selects the samples of the two halves of the work.
-struct Halves {
-  SampleOptions calibrates;
-  SampleOptions compares;
-  bool too_few = false;  ///< they are the same
-};
-
-Halves halves_of(const AutoCommand& options, const Graph& graph) {
-  Halves halves{options.images, options.images};
+AutoHalves halves_of(const AutoCommand& options, const Graph& graph) {
+  AutoHalves halves{options.images, options.images};
   if (!options.compare.empty()) {
     halves.calibrates.labels.clear();
     halves.compares.images = options.compare;
@@ -89,131 +62,6 @@ Halves halves_of(const AutoCommand& options, const Graph& graph) {
     halves.compares.part = kComparisonPart;
   }
   return halves;
-}
-
-// Adds the options that select samples.
-void add_samples(const SampleOptions& samples, ShownCommand& line) {
-  if (!samples.images.empty()) line.value("--images", samples.images);
-  if (!samples.inputs.empty()) line.value("--inputs", samples.inputs);
-  if (!samples.part.empty()) line.value("--part", samples.part);
-  line.value("--limit", to_text(samples.limit));
-  if (samples.strict) line.flag("--strict");
-}
-
-ShownCommand calibrate_line(const AutoCommand& options, const Command& command,
-                            const Recipe& recipe, const Halves& halves, const Files& files) {
-  ShownCommand line("calibrate", options.model);
-  add_samples(halves.calibrates, line);
-  line.take_group(command, "Preprocessing");
-  add_table_options(recipe, line);
-  line.take(command, {"--threads"});
-  line.value("--output", files.table);
-  return line;
-}
-
-ShownCommand quantize_line(const AutoCommand& options, const Command& command, const Recipe& recipe,
-                           const Halves& halves, const Files& files) {
-  ShownCommand line("quantize", options.model);
-  line.value("--table", files.table);
-  add_model_options(recipe, line);
-  add_samples(halves.calibrates, line);
-  line.flag("--verify");
-  line.take(command, {"--min-sqnr", "--threads"});
-  line.value("--output", files.model);
-  return line;
-}
-
-// Whether --boxes says that the network is no detector. Other commands have no `--boxes none`.
-bool denies_boxes(const Command& command) { return command.find("--boxes").value() == kNoBoxes; }
-
-// Adds those of `options` that say what the outputs are, for a command that has no others.
-void take_outputs(const Command& command, const std::vector<std::string>& options,
-                  ShownCommand& line) {
-  for (const std::string& option : options) {
-    if (option != "--boxes" || !denies_boxes(command)) line.take(command, {option});
-  }
-}
-
-ShownCommand eval_line(const AutoCommand& options, const Command& command, const Halves& halves,
-                       const Files& files) {
-  ShownCommand line("eval", options.model);
-  line.value("--int8", files.model);
-  add_samples(halves.compares, line);
-  line.take(command, {"--labels"});
-  line.take_group(command, "Outputs", denies_boxes(command) ? "--boxes" : "");
-  line.take(command, {"--threads"});
-  return line;
-}
-
-// The running command again, for `target`, with what is `usual` beside the given preprocessing.
-ShownCommand again_line(const AutoCommand& options, const Command& command,
-                        const std::string& target, const UsualPreprocessing& usual) {
-  ShownCommand again("auto", options.model);
-  again.take(command, {"--images", "--inputs", "--compare", "--limit", "--strict"});
-  again.take_group(command, "Preprocessing");
-  for (std::size_t i = 0; i + 1 < usual.words.size(); i += 2) {
-    if (!command.given(usual.words[i])) again.value(usual.words[i], usual.words[i + 1]);
-  }
-  if (target != kDefaultTarget) again.value("--target", target);
-  again.take(command, {"--effort", "--min-sqnr", "--output-dir", "--labels", "--threads"});
-  again.take_group(command, "Outputs");
-  return again;
-}
-
-// The command lines for the next step. None where only the user can say what is missing.
-std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& options,
-                                      const Command& command, const Files& files,
-                                      const FirstModel& made, const Recipe& recipe,
-                                      const Halves& halves) {
-  switch (advice.step) {
-    case NextStep::kFindObjects:
-    case NextStep::kNamePreprocessing:
-      if (!made.usual_command.empty()) return {made.usual_command};
-      if (advice.step == NextStep::kFindObjects) break;
-      return {{"qtool", "help", "presets"}};
-    case NextStep::kAddSamples:
-      return {};
-    case NextStep::kOtherTarget:
-      return {again_line(options, command, "qtool", {}).words()};
-    case NextStep::kKeepNodes: {
-      ShownCommand search("search", options.model);
-      search.value("--table", files.table);
-      add_samples(halves.calibrates, search);
-      search.value(advice.goal.at(0), advice.goal.at(1));
-      search.value("--min-integer-macs", kMinIntegers);
-      if (advice.goal.at(0) == "--max-top1-drop") search.take(command, {"--labels"});
-      take_outputs(command, {"--boxes", "--box-score", "--nms-iou", "--mask"}, search);
-      add_model_options(recipe, search);
-      search.value("--output", files.overrides);
-      CommandWords quantize = quantize_line(options, command, recipe, halves, files).words();
-      quantize.insert(quantize.end(), {"--overrides", files.overrides});
-      return {search.words(), std::move(quantize)};
-    }
-    case NextStep::kCompareMore: {
-      Halves all = halves;
-      all.compares.limit = 0;
-      return {eval_line(options, command, all, files).words()};
-    }
-    case NextStep::kInspect: {
-      ShownCommand inspect("inspect", options.model);
-      inspect.take(command, {"--target"});
-      return {inspect.words()};
-    }
-    case NextStep::kCheckSamples:
-    case NextStep::kUse:
-      break;
-  }
-  ShownCommand infer("infer", options.model);
-  infer.value("--int8", files.model);
-  const std::vector<OutputError>& outputs = made.compared.outputs;
-  if (!options.images.inputs.empty()) {
-    infer.value("--inputs", options.images.inputs);
-  } else if (!outputs.empty()) {
-    infer.value("--image", outputs.front().lowest_sqnr_image.string());
-  }
-  infer.take(command, {"--labels"});
-  take_outputs(command, {"--boxes", "--nms-iou", "--mask"}, infer);
-  return {infer.words()};
 }
 
 void make_folder(const std::string& folder) {
@@ -228,7 +76,7 @@ void make_folder(const std::string& folder) {
 
 // Writes the table although the model is refused, because the table is still of use. If there is an
 // older model, the table is not written, because it would not belong to that model.
-void keep_table(const Error& refusal, const Files& files, const CalibrationTable& table) {
+void keep_table(const Error& refusal, const AutoFiles& files, const CalibrationTable& table) {
   std::error_code failure;
   if (refusal.code() == ErrorCode::kCancelled) return;
   if (std::filesystem::exists(files.model, failure)) return;
@@ -251,7 +99,7 @@ Model open_float_model(const std::string& path) {
 // `inputs` gets what the steps learned.
 Model write_both(const AutoCommand& options, const Model& fp32, const Recipe& recipe,
                  StaticInputs& inputs, const Samples& samples, const MakeOptions& make,
-                 const Files& files, QuantizationSummary& summary) {
+                 const AutoFiles& files, QuantizationSummary& summary) {
   const std::string table = write_table(inputs.table);
   MadeModel made = make_model(*fp32.executor, recipe, inputs, &samples, make);
   inputs = std::move(made.inputs);
@@ -277,13 +125,14 @@ void run_auto(AutoCommand& options, Command& command) {
   Recipe recipe;
   recipe.target = options.target;
   recipe.effort = find_effort(options.effort).effort;
-  const Files files = files_of(options);
+  const AutoFiles files = files_of(options);
   Models models;
   models.fp32 = open_float_model(options.model);
   const Model& fp32 = models.fp32;
   const Graph& graph = fp32.executor->graph();
-  const Halves halves =
+  const AutoHalves halves =
       list_or_way_out(options.model, graph, [&] { return halves_of(options, graph); });
+  const AutoLines lines(options, command, recipe, halves, files);
   const Samples samples =
       list_or_way_out(options.model, graph, [&] { return halves.calibrates.list(graph); });
   const Samples others = halves.compares.list(graph);
@@ -306,7 +155,7 @@ void run_auto(AutoCommand& options, Command& command) {
     if (const auto usual = usual_preprocessing(command, *made.preprocess); !usual.words.empty()) {
       made.usual_for = usual.detector;
       made.usual_options = usual.words;
-      made.usual_command = again_line(options, command, options.target, usual).words();
+      made.usual_command = lines.again(options.target, usual);
     }
   }
   StepDisplay display(options.run, std::string(samples.noun()));
@@ -332,19 +181,17 @@ void run_auto(AutoCommand& options, Command& command) {
       evaluate_with_progress(command, models, halves.compares, others, eval, options.run);
   require_useful(made.compared);
 
-  made.commands = {calibrate_line(options, command, recipe, halves, files).words(),
-                   quantize_line(options, command, recipe, halves, files).words(),
-                   eval_line(options, command, halves, files).words()};
+  made.commands = {lines.calibrate(), lines.quantize(files.model),
+                   lines.eval(files.model, halves.compares.limit)};
   made.files = {files.table, files.model};
   const Advice advice = advise(figures_of(made));
-  const auto next = commands_of(advice, options, command, files, made, recipe, halves);
+  const auto next = lines.next(advice, made);
   if (!options.report.empty() && !interrupted()) {
-    Files improved = files;
-    improved.model =
+    const std::string improved =
         std::filesystem::path(files.model).replace_extension(".improved.onnx").string();
     const PageSubject subject{models, others, halves.compares, made.preprocess, eval, options.run};
-    MakingCommands making{quantize_line(options, command, recipe, halves, improved).words()};
-    making.eval = eval_line(options, command, halves, improved).words();
+    MakingCommands making{lines.quantize(improved)};
+    making.eval = lines.eval(improved, halves.compares.limit);
     write_page_of(made, subject, inputs, halves.calibrates, next, making, options.report);
   }
   options.run.json ? print_result(json_of(made, advice, next))
