@@ -90,8 +90,6 @@ bool has_shapes(DetectorSigns signs, const Detector& detector, std::span<const P
     });
   };
   switch (signs) {
-    case DetectorSigns::kNone:
-      return false;
     case DetectorSigns::kGrid:
       return are_rows(detector.boxes) && are_rows(detector.scores);
     case DetectorSigns::kCells:
@@ -136,7 +134,6 @@ bool is_doubt(DetectorSigns signs, const BoxDecoder& decoder, std::span<const Po
       return rows_of(detector, output_at(outputs, detector.boxes.outputs.front()).shape) >=
              kLeastDoubtfulRows;
     }
-    case DetectorSigns::kNone:
     case DetectorSigns::kGrid:
     case DetectorSigns::kPair:
     case DetectorSigns::kFacePair:
@@ -161,7 +158,6 @@ DetectorSearch::DetectorSearch(std::span<const PortInfo> outputs, const Shape& i
       std::ranges::all_of(outputs, [](const PortInfo& port) { return port.shape.rank() > 3; });
   unnamed_ = unnamed_boxes(outputs, extents.width, extents.height);
   for (const Family& family : kFamilies) {
-    if (family.signs == DetectorSigns::kNone) continue;
     Detector detector = find_detector(family.name);
     try {
       BoxDecoder decoder(detector, outputs, input, channels);

@@ -29,7 +29,7 @@ class DetectorSearch {
  private:
   struct Candidate {
     BoxDecoder decoder;
-    DetectorSigns signs = DetectorSigns::kNone;
+    DetectorSigns signs = DetectorSigns::kGrid;
     bool is_doubt = true;    // its misfit is said: few networks that are no detectors get here
     bool exchanged = false;  // boxes and scores, which have equal shapes, in the other order
     std::string misfit{};    // empty: fits all images

@@ -178,8 +178,6 @@ std::string no_objectness(const Detector& detector, const TensorView& view) {
 std::string misfit_by(DetectorSigns signs, const Detector& detector, const BoxSurvey& survey,
                       std::span<const TensorView> outputs) {
   switch (signs) {
-    case DetectorSigns::kNone:
-      return {};
     case DetectorSigns::kMap: {
       std::string misfit = no_class_sums(detector, outputs.front());
       return misfit.empty() ? off_cells(survey) : misfit;

@@ -12,7 +12,6 @@ namespace qtool {
 /// By what the outputs of a family of detectors are recognised, beside what BoxDecoder and
 /// misfit_of() demand. Rows that belong to cells of grids have their centres all over the input.
 enum class DetectorSigns : std::uint8_t {
-  kNone,      ///< not recognised, because another row of the list reads the same outputs
   kGrid,      ///< [N, rows, channels]: as many rows as the detector's own grid has
   kCells,     ///< likewise, or with the channels first: 1 to 3 rows for each cell of usual strides
   kMap,       ///< [N, channels, H, W], the only output; the classes of a cell sum to 1
