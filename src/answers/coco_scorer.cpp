@@ -96,7 +96,7 @@ CocoMatches matches_of(std::int64_t category, Pairing pairing) {
     }
     std::vector<std::size_t> order(pairing.truths.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_partition(order, [&](std::size_t g) { return !ignored[g]; });
+    std::stable_partition(order.begin(), order.end(), [&](std::size_t g) { return !ignored[g]; });
     for (std::size_t bit = 0; bit < kCocoIous; ++bit) {
       match_at(pairing, order, ignored, range, bit, matches);
     }
