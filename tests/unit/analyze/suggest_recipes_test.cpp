@@ -22,6 +22,7 @@
 #include "report/suggestions_json.h"
 #include "support/image_folder.h"
 #include "unit/four_layers.h"
+#include "unit/uneven_net.h"
 
 namespace qtool {
 namespace {
@@ -127,13 +128,12 @@ TEST_F(RecipesTest, ImprovesAModelThatWasRoundedOnImages) {
   }
 }
 
-TEST_F(RecipesTest, RecoversTheOptionsOfARewrittenModelFromItsTable) {
+TEST_F(RecipesTest, RecoversTheOptionsOfAModelFromItsTable) {
   base_.options.types.weight_bits.reset();
   for (const std::string effort : {"fast", "balanced"}) {
     const MadeModel made = made_by({.effort = effort});
     const StaticInputs told = recovered_options(fp32_.whole_graph(), made.int8.graph, base_.table);
     EXPECT_EQ(fingerprint(quantize(fp32_.whole_graph(), told).graph), fingerprint(made.int8.graph));
-    EXPECT_EQ(rewrites_of(told).empty(), effort == "fast");
     EXPECT_TRUE(told.options.exclude.empty());
   }
   StaticInputs without = base_;
@@ -141,6 +141,27 @@ TEST_F(RecipesTest, RecoversTheOptionsOfARewrittenModelFromItsTable) {
   const Graph excluded = quantize(fp32_.graph(), without).graph;
   EXPECT_THAT(recovered_options(fp32_.graph(), excluded, base_.table).options.exclude,
               ElementsAre("b"));
+}
+
+TEST_F(RecipesTest, RecoversTheRewritesOfAModel) {
+  Net net;
+  const std::string x = net.input("x", {1, 3, kLayerSide, kLayerSide});
+  const std::string relu = net.op("Relu", "relu", {uneven_conv(net, "a", x, 4, 3, 1, 1)});
+  net.output(uneven_conv(net, "b", relu, 4, 4, 1, 2));
+  const Executor fp32(prepare(std::move(net.graph)));
+  CalibrateOptions calibrated;
+  calibrated.collect.preprocess = options_.preprocess;
+  const Samples samples = learn_.list();
+  const CalibrationTable table = calibrate(fp32, samples, calibrated).table;
+  Recipe recipe;
+  recipe.effort = find_effort("balanced").effort;
+  MakeOptions make;
+  make.preprocess = options_.preprocess;
+  const MadeModel made =
+      make_model(fp32, recipe, inputs_of_table(recipe, table, make), &samples, make);
+  const StaticInputs told = recovered_options(fp32.whole_graph(), made.int8.graph, table);
+  EXPECT_THAT(rewrites_of(told), ElementsAre("equalize"));
+  EXPECT_EQ(fingerprint(quantize(fp32.whole_graph(), told).graph), fingerprint(made.int8.graph));
 }
 
 // The rewrites that a model does not have were taken for a choice against those of an effort, so
