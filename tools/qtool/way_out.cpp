@@ -19,43 +19,42 @@ std::optional<std::vector<std::int64_t>> extents_of(const Value& value) {
   return extents;
 }
 
-// `--state state=stateN` for each input but the first, with the only output of the same shape. A
-// state without one, or with several, is left for the user to name.
+// `--state state=stateN` for each input but the first, with the only output of the same shape.
+// Empty if an input has no such output or several: only the user knows then.
 std::vector<std::string> state_options(const Graph& graph) {
   std::vector<std::string> words;
   for (std::size_t i = 1; i < graph.inputs().size(); ++i) {
     const Value& input = graph.value(graph.inputs()[i]);
-    std::string partner;
-    int partners = 0;
+    std::vector<std::string> partners;
     for (const ValueId output : graph.outputs()) {
       const Value& value = graph.value(output);
-      if (!input.shape || extents_of(value) != extents_of(input)) continue;
-      partner = value.name;
-      ++partners;
+      if (input.shape && extents_of(value) == extents_of(input)) partners.push_back(value.name);
     }
-    words.insert(words.end(),
-                 {"--state", to_text(input.name, "=", partners == 1 ? partner : "OUTPUT")});
+    if (partners.size() != 1) return {};
+    words.insert(words.end(), {"--state", to_text(input.name, "=", partners[0])});
   }
   return words;
 }
 
 }  // namespace
 
-Error with_way_out(const Error& error, const std::string& model, const Graph& graph) {
+Error with_way_out(const Error& error, const std::string& model, const std::string& inputs,
+                   const Graph& graph) {
   const bool of_kind = error.code() == ErrorCode::kUsage || error.code() == ErrorCode::kUnsupported;
   if (!of_kind || graph.inputs().size() < 2) return error;
-  std::vector<std::string> steps{"qtool", "calibrate", model, "--inputs", "FILE"};
+  std::string text = to_text(error.what(),
+                             "; auto feeds no outputs back as inputs, but calibrate "
+                             "and eval do, with --state for each such input");
   const std::vector<std::string> states = state_options(graph);
-  steps.insert(steps.end(), states.begin(), states.end());
+  if (!inputs.empty() && !states.empty()) {
+    std::vector<std::string> steps{"qtool", "calibrate", model, "--inputs", inputs};
+    steps.insert(steps.end(), states.begin(), states.end());
+    text += to_text(": `", shell_line(steps),
+                    "`; a .wav file also takes --hop, the number of new "
+                    "values of each sample");
+  }
   const std::vector<std::string> no_samples{"qtool", "quantize", model, "--mode", "weight-only"};
-  return Error(error.code(),
-               to_text(error.what(),
-                       "; auto feeds no outputs back as inputs. Where the network "
-                       "does, calibrate, then quantize and eval: `",
-                       shell_line(steps),
-                       "` with a .wav file also takes --hop N, the new values of each sample. "
-                       "Without samples: `",
-                       shell_line(no_samples), "`"));
+  return Error(error.code(), to_text(text, ". Without samples: `", shell_line(no_samples), "`"));
 }
 
 }  // namespace qtool::tool

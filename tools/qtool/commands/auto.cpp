@@ -130,11 +130,11 @@ void run_auto(AutoCommand& options, Command& command) {
   models.fp32 = open_float_model(options.model);
   const Model& fp32 = models.fp32;
   const Graph& graph = fp32.executor->graph();
-  const AutoHalves halves =
-      list_or_way_out(options.model, graph, [&] { return halves_of(options, graph); });
+  const AutoHalves halves = list_or_way_out(options.model, options.images.inputs, graph,
+                                            [&] { return halves_of(options, graph); });
   const AutoLines lines(options, command, recipe, halves, files);
-  const Samples samples =
-      list_or_way_out(options.model, graph, [&] { return halves.calibrates.list(graph); });
+  const Samples samples = list_or_way_out(options.model, options.images.inputs, graph,
+                                          [&] { return halves.calibrates.list(graph); });
   const Samples others = halves.compares.list(graph);
   FirstModel made;
   made.too_few = halves.too_few;
@@ -144,7 +144,7 @@ void run_auto(AutoCommand& options, Command& command) {
   make_folder(options.folder);
   for (const std::string& file : {files.table, files.model}) declare_output(file);
   if (!options.report.empty()) declare_output(options.report);
-  made.preprocess = list_or_way_out(options.model, graph, [&] {
+  made.preprocess = list_or_way_out(options.model, options.images.inputs, graph, [&] {
     return options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
   });
   if (made.preprocess) {
