@@ -247,7 +247,7 @@ TEST_F(SearchTest, HoldsAThirdOfTheImagesBack) {
   EXPECT_GE(result.held_out->gain_interval_db->high, result.held_out->gain_db);
   const std::string text = text_of(result);
   EXPECT_THAT(text, HasSubstr("On the 20 images of the search: "));
-  EXPECT_THAT(text, HasSubstr("On 10 images held back: "));
+  EXPECT_THAT(text, HasSubstr("On 10 images held back"));
   const std::string json = json_of(result, std::nullopt);
   EXPECT_THAT(json, HasSubstr("\"held_out\": {"));
   EXPECT_THAT(json, HasSubstr("\"gain_db_interval\": ["));
