@@ -45,7 +45,8 @@ LC_ALL=C awk '
 # would not have.
 LC_ALL=C awk '
   /^ *"name": / { sub(/^ *"name": /, ""); sub(/,$/, ""); name = $0 }
-  /^ *"range": \[/ {
+  /^ *"kind": / { activation = $2 ~ /activation/ }
+  activation && /^ *"range": \[/ {
     getline low; getline high; gsub(/[ ,]/, "", low); gsub(/[ ,]/, "", high)
     if (low != high) ranges = ranges (ranges == "" ? "" : ",") name ": [" low "," high "]"
   }
