@@ -17,8 +17,8 @@ namespace qtool {
 std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t width = kAnyWidth);
 /// All error sources as JSON for programs, in the form that render.h describes. `suggestions` is
 /// present if changes were tried; `commands` make the model, for the lines of the suggestions.
-/// `compared`: what the answers of both models are, if it was asked for. `change`: the difference to
-/// an earlier report, as `baseline`.
+/// `compared`: what the answers of both models are, if it was asked for. `change`: the difference
+/// to an earlier report, as `baseline`.
 std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPreprocess>& preprocess,
                     const std::optional<SuggestResult>& suggestions = std::nullopt,
                     const MakingCommands& commands = {}, const EvalResult* compared = nullptr,

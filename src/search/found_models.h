@@ -13,8 +13,8 @@
 
 namespace qtool {
 
-/// `models`, and the first of `more` that are not among them, `most` of these. The base model, 0, is
-/// not added, because the others are timed against it.
+/// `models`, and the first of `more` that are not among them, `most` of these. The base model, 0,
+/// is not added, because the others are timed against it.
 std::vector<std::size_t> with_more(std::vector<std::size_t> models,
                                    const std::vector<std::size_t>& more, std::size_t most);
 
