@@ -17,4 +17,10 @@ std::string_view name_of(const Graph& graph, NodeId id) {
   return output == kNoValue ? std::string_view() : std::string_view(graph.value(output).name);
 }
 
+std::unordered_map<std::string_view, NodeId> nodes_by_name(const Graph& graph) {
+  std::unordered_map<std::string_view, NodeId> nodes;
+  for (const NodeId id : graph.nodes()) nodes.emplace(name_of(graph, id), id);
+  return nodes;
+}
+
 }  // namespace qtool
