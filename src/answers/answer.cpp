@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "answers/detector_fit.h"
-#include "answers/edit_distance.h"
+#include "base/edit_distance.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 

@@ -1,30 +1,12 @@
 #include "base/nearest_name.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "base/edit_distance.h"
 #include "base/text.h"
 
 namespace qtool {
-namespace {
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
 
 std::vector<std::string> nearest_names(std::string_view name,
                                        std::span<const std::string> candidates, std::size_t count) {
@@ -35,7 +17,7 @@ std::vector<std::string> nearest_names(std::string_view name,
   std::vector<std::pair<std::size_t, std::string>> ranked;
   for (const std::string& candidate : candidates) {
     const std::string known = to_lower(std::string_view(candidate).substr(0, kLongestCompared));
-    const std::size_t distance = edit_distance(wanted, known);
+    const auto distance = static_cast<std::size_t>(edit_distance(wanted, known));
     const bool part = (wanted.size() >= kShortestPart && known.find(wanted) != std::string::npos) ||
                       (known.size() >= kShortestPart && wanted.starts_with(known));
     if (part || (distance <= bound && distance < wanted.size())) {

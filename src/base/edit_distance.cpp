@@ -1,4 +1,4 @@
-#include "answers/edit_distance.h"
+#include "base/edit_distance.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,9 +10,8 @@ namespace {
 
 constexpr std::size_t kPiece = 4096;
 
-using TextPart = std::span<const std::int64_t>;
-
-std::int64_t distance_of_pieces(TextPart a, TextPart b) {
+template <typename Character>
+std::int64_t distance_of_pieces(std::span<const Character> a, std::span<const Character> b) {
   // What both begin and end with costs nothing.
   while (!a.empty() && !b.empty() && a.front() == b.front()) {
     a = a.subspan(1);
@@ -24,7 +23,7 @@ std::int64_t distance_of_pieces(TextPart a, TextPart b) {
   }
   std::vector<std::int64_t> row(b.size() + 1);  // from the beginning of `a` to each part of `b`
   std::iota(row.begin(), row.end(), std::int64_t{0});
-  for (const std::int64_t character : a) {
+  for (const Character character : a) {
     std::int64_t diagonal = row[0]++;
     for (std::size_t j = 0; j < b.size(); ++j) {
       const std::int64_t replaced = diagonal + (b[j] == character ? 0 : 1);
@@ -35,19 +34,29 @@ std::int64_t distance_of_pieces(TextPart a, TextPart b) {
   return row.back();
 }
 
-TextPart piece_of(TextPart text, std::size_t at) {
+template <typename Character>
+std::span<const Character> piece_of(std::span<const Character> text, std::size_t at) {
   if (at >= text.size()) return {};
   return text.subspan(at, std::min(kPiece, text.size() - at));
 }
 
-}  // namespace
-
-std::int64_t edit_distance(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
+template <typename Character>
+std::int64_t distance_of(std::span<const Character> a, std::span<const Character> b) {
   std::int64_t distance = 0;
   for (std::size_t at = 0; at < std::max(a.size(), b.size()); at += kPiece) {
     distance += distance_of_pieces(piece_of(a, at), piece_of(b, at));
   }
   return distance;
+}
+
+}  // namespace
+
+std::int64_t edit_distance(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
+  return distance_of(a, b);
+}
+
+std::int64_t edit_distance(std::string_view a, std::string_view b) {
+  return distance_of(std::span(a), std::span(b));
 }
 
 }  // namespace qtool

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace qtool {
 
@@ -12,5 +13,6 @@ namespace qtool {
 /// Soviet Physics Doklady 10 (1966); Wagner, Fischer, The string-to-string correction problem,
 /// Journal of the ACM 21 (1974).
 std::int64_t edit_distance(std::span<const std::int64_t> a, std::span<const std::int64_t> b);
+std::int64_t edit_distance(std::string_view a, std::string_view b);
 
 }  // namespace qtool
