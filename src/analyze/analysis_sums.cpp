@@ -46,11 +46,7 @@ double AnalysisSums::noise() const { return noise_of(int8_); }
 std::optional<Interval> AnalysisSums::interval_db() const {
   std::vector<double> without;
   for (std::size_t left_out = 0; left_out < groups_.size(); ++left_out) {
-    std::vector<SqnrSums> rest(int8_.size());
-    for (std::size_t group = 0; group < groups_.size(); ++group) {
-      if (group != left_out) add_to(rest, groups_[group]);
-    }
-    without.push_back(noise_decibels(noise_of(rest)));
+    without.push_back(noise_decibels(noise_of(sums_without(groups_, left_out, int8_.size()))));
   }
   return jackknife_interval(noise_decibels(noise()), without);
 }

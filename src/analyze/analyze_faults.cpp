@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "compare/metrics.h"
 #include "qtool/analyze/analyze.h"
@@ -28,9 +29,11 @@ constexpr double kMagnifiedDb = 3.0;
 /// One channel of weights that has this share of their rounding error is worth naming.
 constexpr double kMostOfIt = 0.5;
 
+double width_of(const Range& range) { return static_cast<double>(range.max) - range.min; }
+
 /// Whether values go beyond an end of the range by more than kFarBeyond of its width.
 bool reaches_beyond(const Range& seen, const Range& range) {
-  const double far = kFarBeyond * (static_cast<double>(range.max) - range.min);
+  const double far = kFarBeyond * width_of(range);
   return seen.max > range.max + far || seen.min < range.min - far;
 }
 
@@ -41,21 +44,17 @@ std::string range_text(const Range& range) {
                  number_text(static_cast<double>(range.max)));
 }
 
-std::string percent_text(double share) { return to_text(to_fixed(100.0 * share, 1), " %"); }
-
 std::string decibel_text(double db) { return to_text(to_fixed(db, 1), " dB"); }
-
-double width_of(const Range& range) { return static_cast<double>(range.max) - range.min; }
 
 std::string reason_of_activation(const ErrorSource& source) {
   if (source.saturated_share >= kManyClipped && reaches_beyond(source.seen, source.range)) {
-    return to_text(percent_text(source.saturated_share), " of its values are clipped, it reaches ",
+    return to_text(percent(source.saturated_share, 1), " of its values are clipped, it reaches ",
                    range_text(source.seen), " on these images and the INT8 model holds ",
                    range_text(source.range),
                    source.node.empty() ? "; is the preprocessing that of the calibration?" : "");
   }
   if (source.used_share < kLittleUsed) {
-    return to_text("it uses ", percent_text(source.used_share), " of its integers, it reaches ",
+    return to_text("it uses ", percent(source.used_share, 1), " of its integers, it reaches ",
                    range_text(source.seen), " on these images and the INT8 model holds ",
                    range_text(source.range));
   }
@@ -78,15 +77,6 @@ std::string reason_of_activation(const ErrorSource& source) {
                  decibel_text(source.local_sqnr_db), " by itself");
 }
 
-// The channel of weights with the most rounding error.
-std::size_t worst_channel(const std::vector<WeightChannel>& channels) {
-  const auto less = [](const WeightChannel& a, const WeightChannel& b) {
-    return a.error_share < b.error_share;
-  };
-  return static_cast<std::size_t>(std::max_element(channels.begin(), channels.end(), less) -
-                                  channels.begin());
-}
-
 double peak_of(const Range& reached) {
   return std::max(std::abs(static_cast<double>(reached.min)),
                   std::abs(static_cast<double>(reached.max)));
@@ -100,12 +90,13 @@ std::string reason_of_weights(const ErrorSource& source) {
   }
   const std::vector<WeightChannel>& channels = source.weight_channels;
   if (channels.size() > 1) {
-    const std::size_t worst = worst_channel(channels);
+    const auto worst = static_cast<std::size_t>(
+        std::ranges::max_element(channels, {}, &WeightChannel::error_share) - channels.begin());
     std::vector<double> peaks;
     for (const WeightChannel& channel : channels) peaks.push_back(peak_of(channel.reached));
     if (channels[worst].error_share >= kMostOfIt) {
       text += to_text(text.empty() ? "" : "; ", "its channel ", worst, " has ",
-                      percent_text(channels[worst].error_share),
+                      percent(channels[worst].error_share, 1),
                       " of their rounding error, with weights up to ", number_text(peaks[worst]),
                       ", where the median of its ", channels.size(), " channels reaches ",
                       number_text(median(peaks)));
@@ -130,7 +121,7 @@ std::vector<std::string> AnalyzeResult::faults() const {
     const auto sentence = [&](std::string_view what, std::string_view makes,
                               const std::string& reason) {
       sentences.push_back(to_text(what, " '", source.name, "' ", makes, " ",
-                                  percent_text(source.share), " of the noise: ", reason));
+                                  percent(source.share, 1), " of the noise: ", reason));
     };
     switch (source.kind) {
       case SourceKind::kBias:

@@ -19,7 +19,6 @@ constexpr std::int64_t kMinAgreement = 95;  // percent
 constexpr std::int64_t kMaxTop1Drop = 1;    // points
 constexpr double kMinMeanIou = 0.9;
 constexpr double kMinIntegerShare = 0.5;
-constexpr std::int64_t kMostSamples = 1'000'000;  // to ask for
 
 // There must be something to have a share of.
 double share_of(std::int64_t part, std::int64_t total) {
@@ -44,17 +43,15 @@ struct Judged {
 };
 
 // The number of samples with which the interval of a figure would probably end at its limit; 0 if
-// it is very large. The width of most intervals falls with the square root of the number.
-std::int64_t deciding_samples(const Judged& figure, std::int64_t samples) {
+// it is very large.
+std::int64_t samples_to_ask(const Judged& figure, std::int64_t samples) {
   if (figure.is_share_of_samples) {
-    const std::int64_t answers = wilson_answers(figure.value, figure.limit, kMostSamples);
-    return answers < kMostSamples ? answers : 0;
+    const std::int64_t answers = wilson_answers(figure.value, figure.limit, kMostSamplesToAsk);
+    return answers < kMostSamplesToAsk ? answers : 0;
   }
-  const double half =
-      figure.value >= figure.limit ? figure.value - figure.low() : figure.high() - figure.value;
-  const double ratio = half / std::max(std::abs(figure.value - figure.limit), 1e-9);
-  const double needed = std::ceil(ratio * ratio * static_cast<double>(samples));
-  return needed < static_cast<double>(kMostSamples) ? static_cast<std::int64_t>(needed) : 0;
+  const double needed =
+      deciding_samples(figure.value, {figure.low(), figure.high()}, figure.limit, samples);
+  return needed < static_cast<double>(kMostSamplesToAsk) ? static_cast<std::int64_t>(needed) : 0;
 }
 
 // The advice for a figure that is not good. `what`: the figure in words.
@@ -63,7 +60,7 @@ Advice doubtful(const Judged& figure, std::string what, CommandWords goal,
   Advice advice{NextStep::kKeepNodes, std::move(what), std::move(goal)};
   if (figure.is_bad()) return advice;
   advice.step = NextStep::kCompareMore;
-  advice.samples = deciding_samples(figure, compared.images);
+  advice.samples = samples_to_ask(figure, compared.images);
   return advice;
 }
 

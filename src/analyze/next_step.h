@@ -47,7 +47,8 @@ enum class NextStep : std::uint8_t {
 struct Advice {
   NextStep step = NextStep::kUse;
   std::string why;  ///< a sentence with the figure that decided
-  /// For kKeepNodes, the goal of `search` that these figures miss: {"--min-sqnr", "20"}.
+  /// Where a figure is too low or not decided, the goal of `search` that these figures miss:
+  /// {"--min-sqnr", "20"}.
   CommandWords goal{};
   /// For kCompareMore: the number of samples that would probably decide; 0 if it is not known.
   std::int64_t samples = 0;

@@ -144,16 +144,16 @@ std::vector<double> bias_shift(const Graph& fp32, const WeightPorts& ports, cons
   return shift;
 }
 
-/// The integers of a layer's weight. stored_affines() must have a value for it.
+/// The integers of a layer's weight; null where it has none.
 std::shared_ptr<const Tensor> stored_integers(const Graph& int8, const Node& layer) {
-  const Node& stored = int8.node(int8.value(layer.inputs[1]).producer);
-  return int8.value(stored.inputs[0]).constant;
+  if (!layer.has_input(1)) return nullptr;
+  const Node* stored = dequantization_of(int8, layer.inputs[1]);
+  return stored == nullptr ? nullptr : int8.value(stored->inputs[0]).constant;
 }
 
 void add_layers(const Graph& fp32, const Graph& int8, StaticInputs& base) {
   const bool is_rounded_on_images = int8.info.metadata.contains(std::string(kRoundingKey));
-  std::unordered_map<std::string_view, NodeId> counterparts;
-  for (const NodeId id : int8.nodes()) counterparts.emplace(name_of(int8, id), id);
+  const auto counterparts = nodes_by_name(int8);
   bool any_per_channel = false;
   bool any_zero_points = false;
   for (const NodeId id : fp32.nodes()) {
@@ -207,18 +207,13 @@ void take_target(const Graph& int8, QuantizeOptions& options) {
 /// The integers of the weights in an INT8 model of qtool, by the name of the layer.
 std::map<std::string, std::shared_ptr<const Tensor>> integers_of_layers(const Graph& prepared,
                                                                         const Graph& int8) {
-  std::unordered_map<std::string_view, NodeId> counterparts;
-  for (const NodeId id : int8.nodes()) counterparts.emplace(name_of(int8, id), id);
+  const auto counterparts = nodes_by_name(int8);
   std::map<std::string, std::shared_ptr<const Tensor>> found;
   for (const NodeId id : prepared.nodes()) {
     if (!weight_ports(prepared, id)) continue;
     const auto counterpart = counterparts.find(name_of(prepared, id));
     if (counterpart == counterparts.end()) continue;
-    const Node& layer = int8.node(counterpart->second);
-    if (!layer.has_input(1)) continue;
-    const Node* stored = dequantization_of(int8, layer.inputs[1]);
-    if (stored == nullptr) continue;
-    std::shared_ptr<const Tensor> integers = int8.value(stored->inputs[0]).constant;
+    std::shared_ptr<const Tensor> integers = stored_integers(int8, int8.node(counterpart->second));
     if (integers != nullptr) found.emplace(name_of(prepared, id), std::move(integers));
   }
   return found;

@@ -17,7 +17,6 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kHalves = 2;
-constexpr std::int64_t kMinSamples = 4;
 
 // The calibration of one half of the samples.
 struct Half {
@@ -221,10 +220,10 @@ bool SetCheck::is_enough() const {
 }
 
 SetCheck check_set(const Calibration& calibration, const Target& target, const Samples& samples) {
-  if (samples.size() < kMinSamples) {
+  if (samples.size() < kFewestToCheck) {
     throw Error(ErrorCode::kUsage,
                 to_text("found ", samples.size(), " ", samples.noun(), "s, expected at least ",
-                        kMinSamples, ": two halves of two each"));
+                        kFewestToCheck, ": two halves of two each"));
   }
   std::array<Half, kHalves> halves;
   SetCheck check;

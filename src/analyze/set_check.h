@@ -11,6 +11,9 @@
 
 namespace qtool {
 
+/// check_set() refuses fewer samples: it compares two halves of two each.
+inline constexpr std::int64_t kFewestToCheck = 4;
+
 /// How much the range of a tensor differs between the two halves of the samples.
 struct RangeMove {
   std::string tensor;

@@ -117,16 +117,6 @@ CalibrationTable decided(const Executor& fp32, const StaticInputs& base,
   return table;
 }
 
-/// The sums of each output over all groups but one; over all groups where there is no such group.
-std::vector<SqnrSums> sums_without(const Trial& trial, std::size_t left_out) {
-  std::vector<SqnrSums> rest(trial.groups.front().size());
-  for (std::size_t group = 0; group < trial.groups.size(); ++group) {
-    if (group == left_out) continue;
-    for (std::size_t o = 0; o < rest.size(); ++o) rest[o] += trial.groups[group][o];
-  }
-  return rest;
-}
-
 bool any_effect(const std::vector<RewriteReport>& reports) {
   return std::any_of(reports.begin(), reports.end(),
                      [](const RewriteReport& report) { return report.tensors > 0; });
@@ -141,7 +131,8 @@ std::optional<Interval> gain_interval(const Trial& changed, const Trial& base) {
     return std::nullopt;
   }
   const auto decibels_without = [](const Trial& trial, std::size_t left_out) {
-    return noise_decibels(noise_of(sums_without(trial, left_out)));
+    return noise_decibels(
+        noise_of(sums_without(trial.groups, left_out, trial.groups.front().size())));
   };
   std::vector<double> without;
   for (std::size_t group = 0; group < base.groups.size(); ++group) {
@@ -155,7 +146,7 @@ std::optional<Interval> worst_output_interval(const Trial& trial) {
   std::vector<double> worst;  // without each group, then with all
   for (std::size_t left_out = 0; left_out <= trial.groups.size(); ++left_out) {
     double& decibels = worst.emplace_back(kSqnrLimitDb);
-    for (const SqnrSums& sums : sums_without(trial, left_out)) {
+    for (const SqnrSums& sums : sums_without(trial.groups, left_out, trial.groups.front().size())) {
       decibels = std::min(decibels, sums.decibels());
     }
   }
@@ -199,10 +190,12 @@ CalibrationTable Trials::table_of(const Change& change) const {
   if (change.weight_method.empty() || change.rewrites || !change.ranges.empty()) {
     return base_.table;
   }
-  auto [found, fresh] = by_weight_method_.try_emplace(change.weight_method, base_.table);
+  const auto key = std::pair(change.weight_method, change.effort);
+  auto [found, fresh] = by_weight_method_.try_emplace(key, base_.table);
   if (fresh) {
     StaticOptions options = base_.options;
     options.types.weight_method = change.weight_method;
+    if (!change.effort.empty()) options.rewrites = resolved(recipe_of(change)).rewrites;
     fill_weight_entries(fp32_.graph(), options, found->second, base_.learned);
   }
   return found->second;

@@ -119,8 +119,9 @@ class Trials {
   const SuggestOptions& options_;
   AnswerOptions answers_;  ///< meaning of outputs that are not scores per class
   std::vector<Shape> shapes_;
-  /// The base table with the scales of other weight methods, which may take seconds to choose.
-  mutable std::map<std::string, CalibrationTable> by_weight_method_;
+  /// The base table with the scales of other weight methods, which may take seconds to choose. The
+  /// key is the weight method and the effort, whose rewrites change the weights.
+  mutable std::map<std::pair<std::string, std::string>, CalibrationTable> by_weight_method_;
   mutable std::map<std::string, std::optional<CalibrationTable>> by_method_;
   mutable std::list<std::pair<Change, LearnedChange>> learned_;
   mutable std::vector<BadImage> bad_;

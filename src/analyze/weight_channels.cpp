@@ -1,12 +1,12 @@
 #include "analyze/weight_channels.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <span>
 
 #include "graph/op_traits.h"
+#include "quantize/weights/channel_walk.h"
 #include "quantize/weights/weight_ports.h"
 
 namespace qtool {
@@ -18,26 +18,20 @@ void describe_weights(const Graph& fp32, const Graph& int8, NodeId node, ErrorSo
   const Tensor real = real_weights(fp32, *ports);
   const Tensor rounded = real_weights(int8, *other);
   if (real.shape() != rounded.shape() || ports->channels < 1) return;
-  std::size_t inner = 1;
-  for (std::int64_t axis = ports->axis + 1; axis < static_cast<std::int64_t>(real.shape().rank());
-       ++axis) {
-    inner *= static_cast<std::size_t>(real.shape()[axis]);
-  }
   const auto channels = static_cast<std::size_t>(ports->channels);
   source.weight_channels.assign(channels, {});
   std::vector<double> errors(channels, 0.0);
   double all = 0.0;
   const std::span<const float> from = real.values<float>();
   const std::span<const float> to = rounded.values<float>();
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const std::size_t channel = i / inner % channels;
+  ChannelWalk(real.shape(), ports->axis).each([&](std::size_t channel, std::size_t i) {
     WeightChannel& row = source.weight_channels[channel];
     row.reached.min = std::min(row.reached.min, from[i]);
     row.reached.max = std::max(row.reached.max, from[i]);
     const double error = static_cast<double>(from[i]) - static_cast<double>(to[i]);
     errors[channel] += error * error;
     all += error * error;
-  }
+  });
   for (std::size_t c = 0; c < channels && all > 0.0; ++c) {
     source.weight_channels[c].error_share = errors[c] / all;
   }

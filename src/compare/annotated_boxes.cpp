@@ -124,6 +124,11 @@ std::vector<CocoMatches> AnnotatedBoxes::matches_of(const AnnotatedImage& image,
 
 bool AnnotatedBoxes::Entry::suits() const { return size == ImageSize{image->width, image->height}; }
 
+ImageSize AnnotatedBoxes::size_of(std::int64_t item, const std::filesystem::path& file) const {
+  const bool annotated = entries_[static_cast<std::size_t>(item)].image != nullptr;
+  return annotated ? size_of_image(file) : ImageSize{};
+}
+
 void AnnotatedBoxes::add(std::int64_t item, const ImageSize& size, std::span<const Box> fp32,
                          std::span<const Box> int8) {
   Entry& entry = entries_[static_cast<std::size_t>(item)];

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <vector>
@@ -31,10 +32,13 @@ class AnnotatedBoxes {
   AnnotatedBoxes(const BoxAnnotations& annotations, const Samples& samples,
                  const Preprocess& preprocess, std::int64_t classes);
 
+  /// The size of the image of sample `item`, for add(). The file is not read where the sample is
+  /// not annotated.
+  [[nodiscard]] ImageSize size_of(std::int64_t item, const std::filesystem::path& file) const;
   /// Adds the boxes of sample `item`, which are in pixels of the network's input. `size`: of the
-  /// image. If the annotations name another size, their boxes do not suit it, and the sample does
-  /// not count. Each sample is added once at most; calls for different samples do not disturb each
-  /// other.
+  /// image, which is not looked at where the sample is not annotated. If the annotations name
+  /// another size, their boxes do not suit it, and the sample does not count. Each sample is added
+  /// once at most; calls for different samples do not disturb each other.
   void add(std::int64_t item, const ImageSize& size, std::span<const Box> fp32,
            std::span<const Box> int8);
 

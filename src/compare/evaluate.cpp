@@ -233,7 +233,8 @@ class Evaluation {
       records_[filled[slot]].boxes = worker.answers->add(first, second);
       if (!annotated_) continue;
       const auto item = static_cast<std::int64_t>(filled[slot]);
-      annotated_->add(item, size_of_image(samples_.path(item)), first.boxes, second.boxes);
+      annotated_->add(item, annotated_->size_of(item, samples_.path(item)), first.boxes,
+                      second.boxes);
     }
   }
 

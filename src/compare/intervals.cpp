@@ -80,6 +80,13 @@ std::int64_t wilson_answers(double share, double limit, std::int64_t most) {
   return decided;
 }
 
+double deciding_samples(double value, const Interval& interval, double limit,
+                        std::int64_t samples) {
+  const double half = value >= limit ? value - interval.low : interval.high - value;
+  const double ratio = half / std::max(std::abs(value - limit), 1e-9);
+  return std::ceil(ratio * ratio * static_cast<double>(samples));
+}
+
 std::optional<Interval> bootstrap_interval(std::span<const double> values, std::size_t per_sample,
                                            const SumStatistic& statistic) {
   const std::size_t samples = values.size() / per_sample;
@@ -109,12 +116,17 @@ std::optional<Interval> bootstrap_interval(std::span<const double> values, std::
   return Interval{figures[rank], figures[last - rank]};
 }
 
+std::optional<Interval> mean_interval(std::span<const double> values) {
+  const auto count = static_cast<double>(values.size());
+  return bootstrap_interval(values, 1,
+                            [&](std::span<const double> sums) { return sums[0] / count; });
+}
+
 std::optional<Interval> paired_interval(std::span<const double> differences) {
   if (differences.empty()) return std::nullopt;
   std::vector<double> all(differences.begin(), differences.end());
   all.insert(all.end(), {1.0, -1.0});
-  const auto count = static_cast<double>(all.size());
-  return bootstrap_interval(all, 1, [&](std::span<const double> sums) { return sums[0] / count; });
+  return mean_interval(all);
 }
 
 std::optional<Interval> jackknife_interval(double estimate, std::span<const double> without_group) {

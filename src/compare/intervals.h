@@ -30,6 +30,13 @@ std::optional<Interval> wilson_interval(std::int64_t hits, std::int64_t all);
 /// `most`. Cost: logarithmic.
 std::int64_t wilson_answers(double share, double limit, std::int64_t most);
 
+/// More samples are not asked for.
+inline constexpr std::int64_t kMostSamplesToAsk = 1'000'000;
+
+/// The number of samples with which an interval that was found on `samples` would end at `limit`.
+/// The width of most intervals falls with the square root of the number.
+double deciding_samples(double value, const Interval& interval, double limit, std::int64_t samples);
+
 /// The figure of a set of samples, from the sums of the values of its samples.
 using SumStatistic = std::function<double(std::span<const double> sums)>;
 
@@ -46,6 +53,9 @@ using SumStatistic = std::function<double(std::span<const double> sums)>;
 /// Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician 69 (2015).
 std::optional<Interval> bootstrap_interval(std::span<const double> values, std::size_t per_sample,
                                            const SumStatistic& statistic);
+
+/// The interval of the mean of the values, one per sample. As bootstrap_interval().
+std::optional<Interval> mean_interval(std::span<const double> values);
 
 /// The interval of the mean of paired differences, each -1, 0 or 1: whether INT8 names the class of
 /// a sample right minus whether FP32 does. As bootstrap_interval(), with one sample more of each

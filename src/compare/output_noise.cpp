@@ -62,6 +62,16 @@ double noise_of(std::span<const SqnrSums> outputs) {
   return outputs.empty() ? 0.0 : total / static_cast<double>(outputs.size());
 }
 
+std::vector<SqnrSums> sums_without(std::span<const std::vector<SqnrSums>> groups,
+                                   std::size_t left_out, std::size_t outputs) {
+  std::vector<SqnrSums> rest(outputs);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    if (group == left_out) continue;
+    for (std::size_t o = 0; o < outputs; ++o) rest[o] += groups[group][o];
+  }
+  return rest;
+}
+
 double noise_decibels(double noise) { return SqnrSums{1.0, noise}.decibels(); }
 
 }  // namespace qtool

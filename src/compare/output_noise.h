@@ -37,6 +37,11 @@ class KeptOutputs {
 /// zeros counts as an output without noise.
 double noise_of(std::span<const SqnrSums> outputs);
 
+/// The sums of each of `outputs` outputs over all groups but one; over all groups where there is no
+/// such group. `groups`: [group][output].
+std::vector<SqnrSums> sums_without(std::span<const std::vector<SqnrSums>> groups,
+                                   std::size_t left_out, std::size_t outputs);
+
 /// The SQNR in dB for a noise from noise_of().
 double noise_decibels(double noise);
 

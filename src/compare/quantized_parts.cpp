@@ -221,8 +221,7 @@ QuantizedParts quantized_parts(const Graph& fp32, const Graph& emitted) {
   parts.activations = activations_of(fp32, int8, scaled, parts.not_compared);
   parts.with_weights = fp32;
   parts.without_biases = fp32;
-  std::unordered_map<std::string_view, NodeId> counterparts;
-  for (const NodeId id : int8.nodes()) counterparts.emplace(name_of(int8, id), id);
+  const auto counterparts = nodes_by_name(int8);
   for (const NodeId id : fp32.nodes()) {
     const Node& node = fp32.node(id);
     const auto found = counterparts.find(name_of(fp32, id));

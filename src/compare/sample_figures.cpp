@@ -9,12 +9,6 @@
 namespace qtool {
 namespace {
 
-std::optional<Interval> mean_interval(std::span<const double> values) {
-  const auto count = static_cast<double>(values.size());
-  return bootstrap_interval(values, 1,
-                            [&](std::span<const double> sums) { return sums[0] / count; });
-}
-
 std::optional<Interval> pooled_interval(std::span<const double> values) {
   return bootstrap_interval(values, 2, [](std::span<const double> sums) {
     return SqnrSums{sums[0], sums[1]}.decibels();

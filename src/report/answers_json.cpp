@@ -69,6 +69,10 @@ Json share_json(std::int64_t part, std::int64_t total) {
   return static_cast<double>(part) / static_cast<double>(total);
 }
 
+nlohmann::ordered_json median_json(const MedianInterval& interval) {
+  return {{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
+}
+
 Json interval_json(const std::optional<Interval>& interval) {
   if (!interval) return {};
   return Json::array({interval->low, interval->high});

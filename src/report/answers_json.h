@@ -8,6 +8,7 @@
 
 #include "qtool/answers/answer.h"
 #include "qtool/compare/infer.h"
+#include "qtool/compare/profile.h"
 
 namespace qtool {
 
@@ -16,6 +17,9 @@ nlohmann::ordered_json share_json(std::int64_t part, std::int64_t total);
 
 /// [low, high]; null without an interval.
 nlohmann::ordered_json interval_json(const std::optional<Interval>& interval);
+
+/// {"median", "low", "high"}.
+nlohmann::ordered_json median_json(const MedianInterval& interval);
 
 /// Adds `boxes`, `mask`, `decisions` and `texts` to `json`, each only if it was asked for.
 void add_agreement(const AnswerAgreement& agreement, nlohmann::ordered_json& json);

@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "json/json_text.h"
+#include "report/answers_json.h"
 #include "report/durations.h"
 
 namespace qtool {
@@ -16,10 +17,6 @@ using Json = nlohmann::ordered_json;
 std::string interval(const MedianInterval& time) {
   return to_text(milliseconds(time.median), " ms (", milliseconds(time.low), " to ",
                  milliseconds(time.high), ")");
-}
-
-Json interval_json(const MedianInterval& time) {
-  return {{"median", time.median}, {"low", time.low}, {"high", time.high}};
 }
 
 }  // namespace
@@ -57,8 +54,8 @@ std::string json_of(const FasterResult& result) {
                   {"fp32_seconds", result.fp32_seconds},
                   {"int8_seconds", result.int8_seconds},
                   {"mixed_seconds", result.mixed_seconds},
-                  {"mixed_minus_int8_seconds", interval_json(result.gained)},
-                  {"mixed_minus_fp32_seconds", interval_json(result.over_fp32)}};
+                  {"mixed_minus_int8_seconds", median_json(result.gained)},
+                  {"mixed_minus_fp32_seconds", median_json(result.over_fp32)}};
   return json_text(json);
 }
 

@@ -37,7 +37,7 @@ struct FirstModel {
 };
 
 /// What the target for qtool's own runtime does with functions of one element, and what that costs
-/// in other runtimes: to follow `Quantize for `, without an end.
+/// in other runtimes: to follow `Quantize for ` or `Begin again for `, without an end.
 std::string_view own_target_text();
 
 /// The figures of the model that decide about the next step.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace qtool {
@@ -23,6 +24,20 @@ std::string shell_line(std::span<const std::string> words) {
     line += to_text(line.empty() ? "" : " ", shell_word(word));
   }
   return line;
+}
+
+std::string printable_line(std::vector<std::string> words) {
+  for (std::string& word : words) word = printable(word);
+  return shell_line(words);
+}
+
+void add_option(std::string_view option, const std::string& value,
+                std::vector<std::string>& words) {
+  if (value.starts_with('-')) {
+    words.push_back(to_text(option, "=", value));
+  } else {
+    words.insert(words.end(), {std::string(option), value});
+  }
 }
 
 }  // namespace qtool

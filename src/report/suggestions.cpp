@@ -57,13 +57,7 @@ std::string_view name_of(SourceKind kind) {
 ChangeOptions options_of(const Change& change) {
   ChangeOptions options{change.method.empty() ? "quantize" : "calibrate", {}};
   const auto add = [&](std::string_view option, const std::string& value) {
-    // A separate word that begins with - would be taken for an option.
-    if (value.starts_with('-')) {
-      options.words.push_back(to_text(option, "=", value));
-    } else {
-      options.words.emplace_back(option);
-      options.words.push_back(value);
-    }
+    add_option(option, value, options.words);
   };
   for (const std::string& node : change.exclude) add("--exclude", node);
   for (const std::string& tensor : change.wide) add("--wide", tensor);
@@ -84,8 +78,7 @@ ChangeLine line_of(const ChangeOptions& options, const MakingCommands& commands)
   const auto joined = [](std::vector<std::string> words, const std::vector<std::string>& more) {
     erase_changed(more, words);
     words.insert(words.end(), more.begin(), more.end());
-    for (std::string& word : words) word = printable(word);
-    return shell_line(words);
+    return printable_line(std::move(words));
   };
   const bool ranges = options.command == "calibrate";
   const std::vector<std::string>& command = ranges ? commands.calibrate : commands.quantize;

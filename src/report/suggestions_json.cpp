@@ -4,14 +4,6 @@
 #include "report/samples_json.h"
 
 namespace qtool {
-namespace {
-
-nlohmann::ordered_json median_json(const MedianInterval& interval) {
-  return {{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
-}
-
-}  // namespace
-
 nlohmann::ordered_json json_of(const SuggestResult& result, const MakingCommands& commands) {
   nlohmann::ordered_json json;
   json["sqnr_db"] = result.sqnr_db;

@@ -5,16 +5,11 @@
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "base/stop.h"
+#include "image/image_header.h"
 #include "qtool/base/error.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {
-namespace {
-
-constexpr std::int64_t kMaxImageBytes = std::int64_t{1} << 28;  // the limit of load_image()
-
-}  // namespace
-
 std::uint64_t content_id(std::span<const Tensor> sample) noexcept {
   std::uint64_t hash = 0;
   for (const Tensor& tensor : sample) {
@@ -25,7 +20,7 @@ std::uint64_t content_id(std::span<const Tensor> sample) noexcept {
 
 std::optional<std::uint64_t> content_id(const Samples& samples, std::int64_t i) try {
   if (samples.are_images()) {
-    return hash_bytes(std::string_view(read_file(samples.path(i), kMaxImageBytes)));
+    return hash_bytes(std::string_view(read_file(samples.path(i), kMaxImageFileBytes)));
   }
   std::vector<BadImage> bad;  // stays empty: tensors are never left out
   return content_id(*samples.load(i, Preprocess(), BadImages::kFail, bad));

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <utility>
 
 #include "compare/intervals.h"
 
@@ -14,11 +13,6 @@ namespace {
 constexpr double kRounding = 1e-9;  // in floating point, 100 * 0.58 is less than 58
 /// So far beyond a goal, because sources measured alone may promise too much.
 constexpr double kBeyondDb = 6.0;
-
-std::vector<GoalCount> with_confidence(std::vector<GoalCount> counts, const SearchGoal& goal) {
-  for (GoalCount& count : counts) count.confidence = goal.confidence;
-  return counts;
-}
 
 }  // namespace
 
@@ -74,23 +68,23 @@ std::vector<GoalCount> goal_counts(const SearchGoal& goal, const TrialScore& sco
   if (!boxes && goal.kind != SearchGoal::Kind::kAgreement) return {};
   const double most = 1.0 - goal.value / 100.0;
   std::vector<GoalCount> counts;
+  const auto add = [&](GoalCount::Kind kind, double mistakes, double all, double most_share) {
+    counts.push_back({kind, mistakes, all, most_share, goal.confidence});
+  };
   if (score.boxes) {
     const auto all = static_cast<double>(score.boxes->fp32);
-    counts.push_back(
-        {GoalCount::Kind::kNotKept, all - static_cast<double>(score.boxes->kept), all, most});
-    counts.push_back({GoalCount::Kind::kAdded, static_cast<double>(score.boxes->added()), all,
-                      boxes ? goal.most_added / 100.0 : most});
+    add(GoalCount::Kind::kNotKept, all - static_cast<double>(score.boxes->kept), all, most);
+    add(GoalCount::Kind::kAdded, static_cast<double>(score.boxes->added()), all,
+        boxes ? goal.most_added / 100.0 : most);
   }
-  if (boxes) return with_confidence(std::move(counts), goal);
+  if (boxes) return counts;
   const auto images = static_cast<double>(score.images);
   if (score.equal_pixels) {
-    counts.push_back(
-        {GoalCount::Kind::kOtherPixels, (1.0 - *score.equal_pixels) * images, images, most});
+    add(GoalCount::Kind::kOtherPixels, (1.0 - *score.equal_pixels) * images, images, most);
   } else if (!score.boxes && score.agreement) {
-    counts.push_back(
-        {GoalCount::Kind::kOtherClasses, (1.0 - *score.agreement) * images, images, most});
+    add(GoalCount::Kind::kOtherClasses, (1.0 - *score.agreement) * images, images, most);
   }
-  return with_confidence(std::move(counts), goal);
+  return counts;
 }
 
 double allowed_mistakes(const GoalCount& count) {

@@ -17,8 +17,6 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostImages = 1'000'000;  // to ask for
-
 /// A figure of which more is better, its interval, and its goal.
 struct Bounded {
   double value = 0.0;
@@ -59,16 +57,6 @@ std::vector<Bounded> bounded_figures(const SearchGoal& goal, const SearchFigures
   return all;
 }
 
-/// The number of images with which the interval would end at its goal. Its width falls with the
-/// square root of the number.
-double images_to_decide(const Bounded& figure, std::int64_t images) {
-  const Interval& interval = figure.interval.value();
-  const double half =
-      figure.value >= figure.limit ? figure.value - interval.low : interval.high - figure.value;
-  const double ratio = half / std::max(std::abs(figure.value - figure.limit), 1e-9);
-  return std::ceil(ratio * ratio * static_cast<double>(images));
-}
-
 /// The SQNR of the worst output for each sample that both models answered.
 std::map<std::filesystem::path, double> worst_decibels(const EvalResult& result) {
   std::map<std::filesystem::path, double> worst;
@@ -87,12 +75,11 @@ void compare_decibels(const EvalResult& int8, const EvalResult& best, SearchedPa
     if (found != before.end()) gains.push_back(decibels - found->second);
   }
   if (gains.empty()) return;
-  const auto count = static_cast<double>(gains.size());
-  part.gain_db = std::accumulate(gains.begin(), gains.end(), 0.0) / count;
+  part.gain_db =
+      std::accumulate(gains.begin(), gains.end(), 0.0) / static_cast<double>(gains.size());
   // Samples with states are not independent, so evaluate() gives no intervals for them.
   if (!part.best.sqnr_interval_db) return;
-  part.gain_interval_db =
-      bootstrap_interval(gains, 1, [&](std::span<const double> sums) { return sums[0] / count; });
+  part.gain_interval_db = mean_interval(gains);
 }
 
 SearchFigures figures_of(const EvalResult& result) {
@@ -170,11 +157,12 @@ void judge(const std::vector<SearchGoal>& goals, SearchedPart& part) {
       part.verdict = GoalVerdict::kUndecided;
       part.lacks_interval = part.lacks_interval || !figure.interval;
       if (figure.interval) {
-        deciding = std::max(deciding, images_to_decide(figure, part.best.images));
+        deciding = std::max(deciding, deciding_samples(figure.value, *figure.interval, figure.limit,
+                                                       part.best.images));
       }
     }
   }
-  const bool few = !part.lacks_interval && deciding < static_cast<double>(kMostImages);
+  const bool few = !part.lacks_interval && deciding < static_cast<double>(kMostSamplesToAsk);
   if (part.verdict == GoalVerdict::kUndecided && few) {
     part.deciding_images = static_cast<std::int64_t>(deciding);
   }

@@ -36,8 +36,7 @@ MixForecast::MixForecast(const Executor& fp32, std::span<const Shape> inputs,
       noise_of_node_(node_limit(*graph_)),
       macs_(noise_of_node_.size()),
       elements_(graph_->value_limit()) {
-  std::unordered_map<std::string_view, NodeId> by_name;
-  for (const NodeId id : graph_->nodes()) by_name.emplace(name_of(*graph_, id), id);
+  const auto by_name = nodes_by_name(*graph_);
   for (const ErrorSource& source : analysis.sources) {
     // A source whose noise is not finite is the worst.
     constexpr double kWorst = 1e30;

@@ -119,21 +119,21 @@ class Search {
 
   /// Times one image, and estimates the cost of the parts of the search.
   void estimate() {
-    once_ = trials_->seconds_of_image();
+    const Trials::Seconds once = trials_->seconds_of_image();
     const std::int64_t sources = exclusions_->sources();
     SearchCost& cost = result_.cost;
     cost.images = samples_.size();
     cost.sources = sources;
-    cost.probe_seconds = once_.fp32 * (1.0 + kReplayShare * static_cast<double>(sources));
-    cost.trial_seconds = once_.int8 + once_.fp32 / static_cast<double>(Trials::kTogether);
+    cost.probe_seconds = once.fp32 * (1.0 + kReplayShare * static_cast<double>(sources));
+    cost.trial_seconds = once.int8 + once.fp32 / static_cast<double>(Trials::kTogether);
     const double at_once = result_.threads;
     const double affordable =
         budget_.end_of_probing() * at_once / std::max(cost.probe_seconds, 1e-9);
     const double most = static_cast<double>(
         std::min(std::max<std::int64_t>(options_.probed_images, 1), cost.images));
     cost.probed = static_cast<std::int64_t>(std::clamp(std::floor(affordable), 1.0, most));
-    budget_.expect(once_.make + cost.trial_seconds * static_cast<double>(cost.images) / at_once);
-    found_.emplace(fp32_, base_, split_, *trials_, trial_options_, options_, once_);
+    budget_.expect(once.make + cost.trial_seconds * static_cast<double>(cost.images) / at_once);
+    found_.emplace(fp32_, base_, split_, *trials_, trial_options_, options_, once);
     budget_.set_last_part(found_->least_seconds());
     if (options_.announce) options_.announce(cost);
   }
@@ -312,9 +312,7 @@ class Search {
   /// `only_kept`: there is no time left to run a model, so only kept results are used.
   void run(std::vector<Trial>& trials, bool only_kept) {
     const double before = budget_.elapsed();
-    const std::size_t fresh = memory_.count_fresh(trials, samples_.size());
-    if (only_kept && fresh > 0) throw Error(ErrorCode::kCancelled, "the budget is used up");
-    memory_.run(*trials_, trials, samples_.size());
+    const std::size_t fresh = memory_.run(*trials_, trials, samples_.size(), only_kept);
     const double seconds = budget_.elapsed() - before;
     budget_.took(seconds, fresh);
     if (!tried_.empty() || fresh == 0) return;
@@ -353,7 +351,7 @@ class Search {
     const std::size_t chosen = tried_.chosen_index();
     if (!asked_to_stop_) found_->judge(tried_, chosen, result_);
     if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
-    found_->show(tried_, chosen, shown, loudest, result_);
+    FoundModels::show(tried_, chosen, shown, loudest, result_);
     const bool keeps_limit = !options_.max_latency_cost || measured || chosen == 0;
     result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.at(chosen)) && keeps_limit;
     result_.passed_over = samples_.passed_over();
@@ -373,7 +371,6 @@ class Search {
   std::optional<Exclusions> exclusions_;
   std::optional<FoundModels> found_;
   std::optional<SearchCandidates> candidates_;
-  Trials::Seconds once_;          ///< times of one image
   std::size_t told_ = 0;          ///< index of the model that was reported last
   std::vector<NodeSet> loudest_;  ///< see loudest_first()
   std::set<std::size_t> spent_;   ///< tried models for which larger_than() has no more sets

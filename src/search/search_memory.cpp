@@ -114,7 +114,8 @@ SourceKind source_kind(int number) {
 
 }  // namespace
 
-void SearchMemory::run(const Trials& runner, std::vector<Trial>& trials, std::int64_t samples) {
+std::size_t SearchMemory::run(const Trials& runner, std::vector<Trial>& trials,
+                              std::int64_t samples, bool only_kept) {
   std::vector<Trial> fresh;
   std::vector<std::size_t> trial_of;  // [index in fresh]
   for (std::size_t i = 0; i < trials.size(); ++i) {
@@ -122,18 +123,14 @@ void SearchMemory::run(const Trials& runner, std::vector<Trial>& trials, std::in
     trial_of.push_back(i);
     fresh.push_back(trials[i]);
   }
+  if (only_kept && !fresh.empty()) throw Error(ErrorCode::kCancelled, "the budget is used up");
   runner.run(fresh);
   if (!runner.bad().empty()) keep(runner.bad());
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     keep(fresh[i]);
     trials[trial_of[i]] = std::move(fresh[i]);
   }
-}
-
-std::size_t SearchMemory::count_fresh(const std::vector<Trial>& trials,
-                                      std::int64_t samples) const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(trials, [&](Trial trial) { return !recall(trial, samples); }));
+  return fresh.size();
 }
 
 bool SearchMemory::recall(Trial& trial, std::int64_t samples) const {

@@ -20,12 +20,12 @@ class SearchMemory {
   /// `results` must outlive the object. Null: nothing is kept.
   explicit SearchMemory(PartialResults* results) : results_(results) {}
 
-  /// How many of `trials` have no kept result.
-  [[nodiscard]] std::size_t count_fresh(const std::vector<Trial>& trials,
-                                        std::int64_t samples) const;
   /// Fills in the trials whose results are kept. Runs the others on the samples of `runner`, and
-  /// keeps their results. `samples`: the number of samples. Throws as Trials::run() does.
-  void run(const Trials& runner, std::vector<Trial>& trials, std::int64_t samples);
+  /// keeps their results. `samples`: the number of samples. Returns how many were run. Throws as
+  /// Trials::run() does, and Error(kCancelled) instead of running any where only
+  /// kept results may be used.
+  std::size_t run(const Trials& runner, std::vector<Trial>& trials, std::int64_t samples,
+                  bool only_kept);
 
   /// The images that the runs left out. If all trials were kept results, the images that the
   /// earlier runs left out.

@@ -208,12 +208,14 @@ std::size_t TriedModels::best_index() const {
   return order.empty() ? 0 : order.front();
 }
 
-std::size_t TriedModels::most_decibels_within(double most_cost) const {
-  const std::size_t cheapest = best_index();
+std::size_t TriedModels::most_decibels_within(double more_cost) const {
+  const std::vector<std::size_t> order = ranked();
+  const std::size_t cheapest = order.empty() ? 0 : order.front();
   if (!std::ranges::any_of(options_.goals, counts_answers)) return cheapest;
   if (!reaches_goal(models_[cheapest])) return cheapest;
+  const double most_cost = models_[cheapest].cost + more_cost;
   std::size_t chosen = cheapest;
-  for (const std::size_t i : ranked()) {
+  for (const std::size_t i : order) {
     const Tried& model = models_[i];
     if (!reaches_goal(model) || model.cost > most_cost) continue;
     if (worst_db(model.trial.score) > worst_db(models_[chosen].trial.score)) chosen = i;
@@ -221,9 +223,7 @@ std::size_t TriedModels::most_decibels_within(double most_cost) const {
   return chosen;
 }
 
-std::size_t TriedModels::chosen_index() const {
-  return most_decibels_within(best().cost + kNearCost);
-}
+std::size_t TriedModels::chosen_index() const { return most_decibels_within(kNearCost); }
 
 std::size_t TriedModels::most_decibels_index() const {
   return most_decibels_within(std::numeric_limits<double>::infinity());

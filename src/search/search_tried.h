@@ -84,9 +84,10 @@ class TriedModels {
   [[nodiscard]] std::optional<double> surest() const;
 
  private:
-  /// The model with the most decibels that reaches the goals for at most `most_cost`, the cheapest
-  /// of equal ones. The best model where none reaches them, or no goal counts answers.
-  [[nodiscard]] std::size_t most_decibels_within(double most_cost) const;
+  /// The model with the most decibels that reaches the goals and costs at most `more_cost` more
+  /// than the cheapest one, the cheapest of equal ones. The best model where none reaches them, or
+  /// no goal counts answers.
+  [[nodiscard]] std::size_t most_decibels_within(double more_cost) const;
   /// How far the model is above the goal that it misses most or exceeds least, in the unit of that
   /// goal. Negative if it misses a goal.
   [[nodiscard]] double margin(const Tried& tried) const;

@@ -25,11 +25,9 @@ namespace {
 constexpr std::int64_t kTimedRuns = 15;
 constexpr std::int64_t kSamplesOfFirstPage = 50;  // all samples and sources would take hours
 constexpr std::int64_t kSourcesOfFirstPage = 4;   // that changes are tried for
-constexpr std::int64_t kLeastToCheck = 4;         // see check_set()
 
 EvalOptions completed(const PageSubject& subject) {
   EvalOptions eval = subject.eval;
-  if (subject.preprocess) eval.preprocess = subject.preprocess->preprocess;
   eval.bad_images = subject.images.policy();
   eval.threads = subject.run.threads;
   return eval;
@@ -95,6 +93,7 @@ Page page_beside(const PageSubject& subject, EvalResult evaluation) {
     draw_answers_on(page.worst, kWorstImages, eval.preprocess,
                     [&](const std::string& path) { return answer_to(path, subject.models, eval); });
   }
+  add_thumbnails(page.worst);
   ProgressDisplay progress("time", "runs", subject.run.progress_style());
   ProfileOptions timed;
   timed.threads = subject.run.threads;
@@ -120,9 +119,19 @@ Page page_beside(const PageSubject& subject, EvalResult evaluation) {
   return page;
 }
 
+CalibrateOptions options_of_table(const CalibrationTable& table, std::string target) {
+  CalibrateOptions options;
+  options.target = std::move(target);
+  options.types = table.types;
+  options.rewrites = table.rewrites.names;
+  options.method = table.method;
+  options.method_options = table.method_options;
+  return options;
+}
+
 void add_set_check(const Model& fp32, const Samples& calibrated_on, CalibrateOptions options,
                    const PageSubject& subject, Page& page) {
-  if (calibrated_on.size() < kLeastToCheck) return;
+  if (calibrated_on.size() < kFewestToCheck) return;
   const Target target = calibration_target(options);
   options.collect.model_fingerprint = fingerprint(fp32.loaded);
   options.collect.bad_images = subject.images.policy();
@@ -130,15 +139,7 @@ void add_set_check(const Model& fp32, const Samples& calibrated_on, CalibrateOpt
   if (subject.preprocess) options.collect.preprocess = subject.preprocess->preprocess;
   ProgressDisplay progress("check the samples that set the ranges", subject.images.noun(),
                            subject.run.progress_style());
-  // The samples run in two halves, and the progress of each half begins at 0.
-  std::int64_t before = 0;
-  options.collect.progress = [&, show = progress.callback()](std::int64_t done,
-                                                             std::int64_t total) {
-    const ProgressAnswer answer =
-        show ? show(before + done, calibrated_on.size()) : ProgressAnswer::kContinue;
-    if (done == total) before += total;
-    return answer;
-  };
+  options.collect.progress = progress_of_halves(progress.callback(), calibrated_on.size());
   const Calibration calibration(*fp32.executor, std::move(options));
   page.set = CheckedSet{check_set(calibration, target, calibrated_on), calibrated_on};
 }
@@ -154,8 +155,9 @@ void write_page(const std::string& path, Page& page) {
 }
 
 void write_page_of(const FirstModel& made, const PageSubject& subject, const StaticInputs& inputs,
-                   const SampleOptions& calibrates, const std::vector<CommandWords>& next,
-                   const MakingCommands& making, const std::string& path) {
+                   const SampleOptions& calibrates, const Samples& calibrated_on,
+                   const std::vector<CommandWords>& next, const MakingCommands& making,
+                   const std::string& path) {
   Page page = page_beside(subject, made.compared);
   page.calibrated_on = made.calibrated_on;
   page.functions_left = made.functions_left;
@@ -174,20 +176,14 @@ void write_page_of(const FirstModel& made, const PageSubject& subject, const Sta
     shown.progress = progress.callback();
     page.analysis = analyze(fp32, *subject.models.int8->executor, some, shown);
   }
-  const Samples calibrated_on = calibrates.list(fp32.graph());
   const std::optional<Overlap>& overlap = made.compared.overlap;
   const bool same = made.too_few || (overlap && overlap->common == overlap->samples);
   if (!same && calibrated_on.size() >= kFewestToSplit) {
     options.learning = learning_samples(calibrates, fp32.graph(), options.preprocess);
   }
   try_changes(inputs, some, subject, options, page);
-  CalibrateOptions check;
-  check.target = inputs.options.target;
-  check.types = inputs.table.types;
-  check.rewrites = inputs.table.rewrites.names;
-  check.method = inputs.table.method;
-  check.method_options = inputs.table.method_options;
-  add_set_check(subject.models.fp32, calibrated_on, std::move(check), subject, page);
+  add_set_check(subject.models.fp32, calibrated_on,
+                options_of_table(inputs.table, inputs.options.target), subject, page);
   write_page(path, page);
 }
 

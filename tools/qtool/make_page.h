@@ -37,6 +37,9 @@ struct PageSubject {
 /// models, and the origin of the figures.
 Page page_beside(const PageSubject& subject, EvalResult evaluation);
 
+/// The options that decide the ranges of `table` again, for `target`.
+CalibrateOptions options_of_table(const CalibrationTable& table, std::string target);
+
 /// Adds what `qtool images` says of the samples that set the ranges. `options` decide ranges.
 /// Leaves it out for fewer than four samples. Cost: that of one calibration.
 void add_set_check(const Model& fp32, const Samples& calibrated_on, CalibrateOptions options,
@@ -45,13 +48,14 @@ void add_set_check(const Model& fp32, const Samples& calibrated_on, CalibrateOpt
 /// Writes the page. Adds the overlap of the evaluation with the samples that set the ranges.
 void write_page(const std::string& path, Page& page);
 
-/// The page of a model that `auto` made by `inputs`, which the samples of `calibrates` and the
-/// steps of its recipe have set. It is analyzed on 50 of the samples of `subject` at most. Changes
-/// learn from the samples of `calibrates`; with fewer than kFewestToSplit, or if the same samples
-/// judge, those that must learn are not tried. `next`: the commands for the next step. Cost: as
-/// `qtool analyze` on these samples.
+/// The page of a model that `auto` made by `inputs`, which the samples `calibrated_on` and the
+/// steps of its recipe have set; `calibrates` selected them. It is analyzed on 50 of the samples of
+/// `subject` at most. Changes learn from some of these samples; with fewer than kFewestToSplit, or
+/// if the same samples judge, those that must learn are not tried. `next`: the commands for the
+/// next step. Cost: as `qtool analyze` on these samples.
 void write_page_of(const FirstModel& made, const PageSubject& subject, const StaticInputs& inputs,
-                   const SampleOptions& calibrates, const std::vector<CommandWords>& next,
-                   const MakingCommands& making, const std::string& path);
+                   const SampleOptions& calibrates, const Samples& calibrated_on,
+                   const std::vector<CommandWords>& next, const MakingCommands& making,
+                   const std::string& path);
 
 }  // namespace qtool::tool

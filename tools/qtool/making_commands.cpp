@@ -13,11 +13,16 @@
 namespace qtool::tool {
 namespace {
 
+// The options of the base that calibrate and quantize have.
+void add_placement(const StaticOptions& options, ShownCommand& line) {
+  if (options.target != kDefaultTarget) line.value("--target", options.target);
+  for (const std::string& node : options.exclude) line.value("--exclude", node);
+}
+
 // The options of the base that an INT8 model says, for quantize.
 void add_said(const StaticInputs& base, ShownCommand& line) {
   const StaticOptions& options = base.options;
-  if (options.target != kDefaultTarget) line.value("--target", options.target);
-  for (const std::string& node : options.exclude) line.value("--exclude", node);
+  add_placement(options, line);
   if (options.rewrites && *options.rewrites != base.table.rewrites.names) {
     line.value("--equalize", options.rewrites->empty() ? "off" : "table");
   }
@@ -45,6 +50,21 @@ const std::vector<std::string> kOverrideOptions{"--exclude", "--range", "--scale
 const std::vector<std::string> kSampleOptions{"--images", "--inputs", "--part", "--strict"};
 const std::vector<std::string> kOutputOptions{"--boxes", "--box-score", "--nms-iou", "--mask"};
 
+// The comparison of an INT8 model with FP32 on the samples of the running command. `limit`: its
+// option for their number; none for all samples.
+CommandWords eval_line(const std::string& model, const std::string& int8, const Command& running,
+                       const std::vector<std::string>& limit) {
+  ShownCommand line("eval", model);
+  line.value("--int8", int8);
+  line.take(running, kSampleOptions);
+  line.take(running, limit);
+  line.take(running, {"--labels"});
+  line.take(running, kOutputOptions);
+  line.take(running, {"--threads"});
+  line.take_group(running, "Preprocessing");
+  return line.words();
+}
+
 }  // namespace
 
 MakingCommands making_commands_of(const std::string& model, const std::string& table,
@@ -55,7 +75,8 @@ MakingCommands making_commands_of(const std::string& model, const std::string& t
     ShownCommand line("quantize", model);
     line.value("--table", from);
     if (running != nullptr) {
-      line.take(*running, {"--target", "--exclude", "--range", "--scale", "--wide", "--overrides"});
+      line.take(*running, {"--target"});
+      line.take(*running, kOverrideOptions);
     } else {
       add_said(base, line);
     }
@@ -70,8 +91,7 @@ MakingCommands making_commands_of(const std::string& model, const std::string& t
   if (running != nullptr) {
     line.take(*running, {"--target", "--exclude", "--overrides"});
   } else {
-    if (base.options.target != kDefaultTarget) line.value("--target", base.options.target);
-    for (const std::string& node : base.options.exclude) line.value("--exclude", node);
+    add_placement(base.options, line);
   }
   if (!base.table.rewrites.names.empty()) line.value("--equalize", "table");
   line.value("--output", other);
@@ -82,28 +102,14 @@ MakingCommands making_commands_of(const std::string& model, const std::string& t
 
 CommandWords eval_of_improved(const std::string& model, const StaticInputs& base,
                               const Command& running) {
-  ShownCommand line("eval", model);
-  line.value("--int8", improved_output(model, base, ".int8.onnx"));
-  line.take(running, kSampleOptions);
-  line.take(running, {"--limit", "--labels"});
-  line.take(running, kOutputOptions);
-  line.take(running, {"--threads"});
-  line.take_group(running, "Preprocessing");
-  return line.words();
+  return eval_line(model, improved_output(model, base, ".int8.onnx"), running, {"--limit"});
 }
 
 std::vector<CommandWords> next_commands(const std::string& model, const std::string& int8,
                                         const std::string& table, const Command& running,
                                         const Advice& advice) {
   if (advice.step == NextStep::kCompareMore && !int8.empty()) {
-    ShownCommand line("eval", model);
-    line.value("--int8", int8);
-    line.take(running, kSampleOptions);
-    line.take(running, {"--labels"});
-    line.take(running, kOutputOptions);
-    line.take(running, {"--threads"});
-    line.take_group(running, "Preprocessing");
-    return {line.words()};
+    return {eval_line(model, int8, running, {})};
   }
   if (table.empty()) return {};
   if (advice.step == NextStep::kOtherTarget) {

@@ -127,4 +127,13 @@ std::string ProgressDisplay::line(std::int64_t done, std::int64_t total, double 
   return text;
 }
 
+Progress progress_of_halves(Progress show, std::int64_t total) {
+  return [show = std::move(show), total, before = std::int64_t{0}](std::int64_t done,
+                                                                   std::int64_t of_half) mutable {
+    const ProgressAnswer answer = show ? show(before + done, total) : ProgressAnswer::kContinue;
+    if (done == of_half) before += of_half;
+    return answer;
+  };
+}
+
 }  // namespace qtool::tool

@@ -56,4 +56,8 @@ class ProgressDisplay {
   bool bar_visible_ = false;
 };
 
+/// The progress of work that runs two halves of `total` items one after the other, and reports each
+/// half from 0. `show`: what it is shown by; may be empty.
+Progress progress_of_halves(Progress show, std::int64_t total);
+
 }  // namespace qtool::tool

@@ -1,6 +1,7 @@
 #include "shown_command.h"
 
 #include "base/text.h"
+#include "report/shell.h"
 
 namespace qtool::tool {
 namespace {
@@ -16,12 +17,7 @@ ShownCommand::ShownCommand(const std::string& command, const std::string& model)
     : words_{"qtool", command, model.starts_with('-') ? to_text("./", model) : model} {}
 
 void ShownCommand::value(const std::string& option, const std::string& value) {
-  if (value.starts_with('-')) {
-    words_.push_back(to_text(option, "=", value));
-  } else {
-    words_.push_back(option);
-    words_.push_back(value);
-  }
+  add_option(option, value, words_);
 }
 
 void ShownCommand::take(const Option& option) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "report/shell.h"
 
 namespace qtool::tool {
 namespace {
@@ -14,8 +15,8 @@ constexpr std::int64_t kMostToLearn = 16;
 
 }  // namespace
 
-SplitSamples split_samples(const SampleOptions& options, const Graph& graph,
-                           const Preprocess& preprocess, const Samples& samples) {
+LearnAndJudge split_samples(const SampleOptions& options, const Graph& graph,
+                            const Preprocess& preprocess, const Samples& samples) {
   const std::optional<SampleOptions> first = options.half(1);
   const std::optional<SampleOptions> second = options.half(2);
   if (samples.size() < kFewestToSplit || !first || !second) return {std::nullopt, samples};
@@ -27,12 +28,7 @@ LearningSamples learning_samples(SampleOptions chosen, const Graph& graph,
   chosen.limit = chosen.limit == 0 ? kMostToLearn : std::min(chosen.limit, kMostToLearn);
   LearningSamples learn{chosen.list(graph), preprocess};
   const auto add = [&](const char* option, const std::string& value) {
-    // A separate word that begins with - would be taken for an option.
-    if (value.starts_with('-')) {
-      learn.words.push_back(to_text(option, "=", value));
-    } else if (!value.empty()) {
-      learn.words.insert(learn.words.end(), {option, value});
-    }
+    if (!value.empty()) add_option(option, value, learn.words);
   };
   add("--images", chosen.images);
   add("--inputs", chosen.inputs);

@@ -15,7 +15,7 @@ namespace qtool::tool {
 inline constexpr std::int64_t kFewestToSplit = 4;
 
 /// The samples that recipes learn from, and those that judge. They have no sample in common.
-struct SplitSamples {
+struct LearnAndJudge {
   std::optional<LearningSamples> learn;
   Samples judge;
 };
@@ -28,7 +28,7 @@ LearningSamples learning_samples(SampleOptions chosen, const Graph& graph,
 /// 16 of the first half learn; at most --limit of the second half judge. With fewer than
 /// kFewestToSplit samples, or a --part that cannot be divided, all judge. `preprocess`: how `qtool
 /// quantize` prepares the images that recipes learn from.
-SplitSamples split_samples(const SampleOptions& options, const Graph& graph,
-                           const Preprocess& preprocess, const Samples& samples);
+LearnAndJudge split_samples(const SampleOptions& options, const Graph& graph,
+                            const Preprocess& preprocess, const Samples& samples);
 
 }  // namespace qtool::tool

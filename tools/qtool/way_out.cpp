@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "report/shell.h"
+#include "shown_command.h"
 
 namespace qtool::tool {
 namespace {
@@ -19,10 +20,10 @@ std::optional<std::vector<std::int64_t>> extents_of(const Value& value) {
   return extents;
 }
 
-// `--state state=stateN` for each input but the first, with the only output of the same shape.
-// Empty if an input has no such output or several: only the user knows then.
-std::vector<std::string> state_options(const Graph& graph) {
-  std::vector<std::string> words;
+// The values of --state, such as `state=stateN`, for each input but the first, with the only output
+// of the same shape. Empty if an input has no such output or several: only the user knows then.
+std::vector<std::string> states_of(const Graph& graph) {
+  std::vector<std::string> states;
   for (std::size_t i = 1; i < graph.inputs().size(); ++i) {
     const Value& input = graph.value(graph.inputs()[i]);
     std::vector<std::string> partners;
@@ -31,9 +32,9 @@ std::vector<std::string> state_options(const Graph& graph) {
       if (input.shape && extents_of(value) == extents_of(input)) partners.push_back(value.name);
     }
     if (partners.size() != 1) return {};
-    words.insert(words.end(), {"--state", to_text(input.name, "=", partners[0])});
+    states.push_back(to_text(input.name, "=", partners[0]));
   }
-  return words;
+  return states;
 }
 
 }  // namespace
@@ -45,16 +46,19 @@ Error with_way_out(const Error& error, const std::string& model, const std::stri
   std::string text = to_text(error.what(),
                              "; auto feeds no outputs back as inputs, but calibrate "
                              "and eval do, with --state for each such input");
-  const std::vector<std::string> states = state_options(graph);
+  const std::vector<std::string> states = states_of(graph);
   if (!inputs.empty() && !states.empty()) {
-    std::vector<std::string> steps{"qtool", "calibrate", model, "--inputs", inputs};
-    steps.insert(steps.end(), states.begin(), states.end());
-    text += to_text(": `", shell_line(steps),
+    ShownCommand steps("calibrate", model);
+    steps.value("--inputs", inputs);
+    for (const std::string& state : states) steps.value("--state", state);
+    text += to_text(": `", shell_line(steps.words()),
                     "`; a .wav file also takes --hop, the number of new "
                     "values of each sample");
   }
-  const std::vector<std::string> no_samples{"qtool", "quantize", model, "--mode", "weight-only"};
-  return Error(error.code(), to_text(text, ". Without samples: `", shell_line(no_samples), "`"));
+  ShownCommand no_samples("quantize", model);
+  no_samples.value("--mode", "weight-only");
+  return Error(error.code(),
+               to_text(text, ". Without samples: `", shell_line(no_samples.words()), "`"));
 }
 
 }  // namespace qtool::tool

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/percent.h"
-#include "base/printable.h"
 #include "base/text.h"
 #include "compare/output_noise.h"
 #include "json/json.h"
@@ -104,8 +103,7 @@ std::string text_of(const ReportChange& change, std::string_view noun, std::size
   const std::size_t shown = std::min(change.sources.size(), kMostChanges);
   for (std::size_t i = 0; i < shown; ++i) {
     const SourceChange& row = change.sources[i];
-    table.add({printable(row.name), printable(row.kind),
-               share_or(row.before, change.noise_before, "new"),
+    table.add({row.name, row.kind, share_or(row.before, change.noise_before, "new"),
                share_or(row.after, change.noise_after, "gone")});
   }
   text += to_text("\n", table.to_string(width));

@@ -7,7 +7,7 @@
   const sources = analysis.sources;
   const at = (id) => document.getElementById(id);
 
-  const {make, name, fixed, percent, short, decibels, milliseconds, many, signed, size, interval} = draw;
+  const {make, name, fixed, percent, short, decibels, milliseconds, many, size, interval} = draw;
 
   // ---- Verdict and summary
   function draw_verdict() {

@@ -21,15 +21,11 @@ std::string bracketed(const std::string& interval) {
   return interval.empty() ? interval : to_text(" (95 % confidence: ", interval, ")");
 }
 
-std::string share_text(const std::optional<Interval>& interval) {
-  return interval ? bracketed(percent_interval(interval)) : std::string();
-}
-
 // The figure that advise() judges, for people.
 std::string judged_figure(const EvalResult& compared) {
   if (const std::optional<BoxMatch> match = compared.answers.judged_boxes()) {
     return to_text("INT8 keeps ", percent_of(match->kept, match->fp32, 1), " of FP32's boxes",
-                   share_text(match->kept_interval), " and adds ",
+                   bracketed(percent_interval(match->kept_interval)), " and adds ",
                    percent_of(match->added(), match->fp32, 1), ", on ", compared.images, " ",
                    compared.noun, "s");
   }
@@ -44,7 +40,7 @@ std::string judged_figure(const EvalResult& compared) {
     std::string text =
         to_text("INT8 answers with FP32's class for ", compared.agreement, " of ", compared.images,
                 " ", compared.noun, "s: ", percent_of(compared.agreement, compared.images, 1),
-                share_text(compared.agreement_interval()));
+                bracketed(percent_interval(compared.agreement_interval())));
     if (compared.labelled > 0 && compared.int8) {
       text += to_text("; top-1 is ", percent_of(compared.int8->top1, compared.labelled, 1),
                       ", in FP32 ", percent_of(compared.fp32.top1, compared.labelled, 1));
@@ -53,11 +49,10 @@ std::string judged_figure(const EvalResult& compared) {
   }
   const OutputError* worst = compared.worst_pooled_output();
   if (worst == nullptr) return {};
-  const std::string interval =
-      worst->pooled_interval ? decibel_interval(worst->pooled_interval) : std::string();
   return to_text("output '", printable(worst->name), "' has a pooled SQNR of ",
-                 to_fixed(worst->pooled_sqnr_db, 2), " dB against FP32", bracketed(interval),
-                 ", on ", compared.images, " ", compared.noun, "s");
+                 to_fixed(worst->pooled_sqnr_db, 2), " dB against FP32",
+                 bracketed(decibel_interval(worst->pooled_interval)), ", on ", compared.images, " ",
+                 compared.noun, "s");
 }
 
 std::string first_nodes(const std::vector<std::string>& nodes) {
@@ -98,12 +93,6 @@ std::string limit_text(const CommandWords& goal) {
   return to_text("the limit is ", goal[1], " %");
 }
 
-// A command line for people to paste.
-std::string printed(CommandWords words) {
-  for (std::string& word : words) word = printable(word);
-  return shell_line(words);
-}
-
 // Whether the whole interval of a changed model reaches the goal. Boxes and pixels are not measured
 // for changed models.
 bool reaches(const Suggestion& suggestion, const CommandWords& goal, const EvalResult& compared) {
@@ -140,7 +129,7 @@ void add_first_change(const SuggestResult& tried, const MakingCommands& making,
   const ChangeLine line = line_of(options, making);
   if (line.complete) {
     verdict.lines.push_back(line.text);
-    if (!making.eval.empty()) verdict.lines.push_back(printed(making.eval));
+    if (!making.eval.empty()) verdict.lines.push_back(printable_line(making.eval));
   } else {
     verdict.next += to_text(" Its options of qtool ", options.command, ": ", line.text);
   }
@@ -216,7 +205,7 @@ Verdict verdict_of(const Advice& advice, const EvalResult& compared, const Sugge
     add_first_change(*tried, making, advice, compared, verdict);
     if (!verdict.lines.empty()) return verdict;
   }
-  for (const CommandWords& words : commands) verdict.lines.push_back(printed(words));
+  for (const CommandWords& words : commands) verdict.lines.push_back(printable_line(words));
   return verdict;
 }
 

@@ -47,7 +47,6 @@ WorstImage shown(const EvalResult& result, const SampleResult& sample) {
   for (std::size_t m = 0; m < image.answers.size(); ++m) {
     image.answers[m] = answer_of(result, sample.top1[m]);
   }
-  image.jpeg = jpeg_of(sample.path);
   return image;
 }
 
@@ -86,6 +85,12 @@ void draw_answers_on(std::vector<WorstImage>& images, std::size_t count,
   }
   std::ranges::stable_sort(images, std::greater{}, &WorstImage::differing);
   if (images.size() > count) images.resize(count);
+}
+
+void add_thumbnails(std::vector<WorstImage>& images) {
+  for (WorstImage& image : images) {
+    if (image.jpeg.empty()) image.jpeg = jpeg_of(image.path);
+  }
 }
 
 }  // namespace qtool

@@ -36,16 +36,20 @@ inline constexpr std::int64_t kDrawnSide = 240;
 
 /// The `count` worst samples. Up to half of them are samples for which the models give different
 /// classes, those whose margin fell most first. The others are the samples with the lowest SQNR.
-/// Samples with equal figures are in the order of the list. Cost: linear, and decoding the chosen
-/// images again. An image that can no longer be read has no picture. Memory: `count` pictures.
+/// Samples with equal figures are in the order of the list. They have no pictures yet. Cost:
+/// linear.
 std::vector<WorstImage> worst_images(const EvalResult& result, std::size_t count);
 
-/// Replaces each picture by two panels of kDrawnSide pixels, which show the boxes, or the classes
+/// Makes each picture of two panels of kDrawnSide pixels, which show the boxes, or the classes
 /// of the pixels, of both models. `answer` runs both models on the file of an image. An image that
-/// can no longer be read keeps its picture. Keeps `count` images: those with the most boxes that
+/// can no longer be read gets no picture. Keeps `count` images: those with the most boxes that
 /// one model alone has, and among equals the first.
 void draw_answers_on(std::vector<WorstImage>& images, std::size_t count,
                      const Preprocess& preprocess,
                      const std::function<InferResult(const std::string& path)>& answer);
+
+/// Gives the images without a picture one of kThumbnailSide pixels. An image that can no longer be
+/// read stays without. Cost: decoding these images. Memory: their pictures.
+void add_thumbnails(std::vector<WorstImage>& images);
 
 }  // namespace qtool

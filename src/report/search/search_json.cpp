@@ -65,11 +65,7 @@ Json json_of_point(const SearchPoint& point) {
                      {"kept_at_least", optional(point.kept_at_least)},
                      {"added_at_most", optional(point.added_at_most)}};
   }
-  if (point.slower_seconds) {
-    json["slower_seconds"] = {{"median", point.slower_seconds->median},
-                              {"low", point.slower_seconds->low},
-                              {"high", point.slower_seconds->high}};
-  }
+  if (point.slower_seconds) json["slower_seconds"] = median_json(*point.slower_seconds);
   return json;
 }
 

@@ -322,7 +322,8 @@ TEST(WorstImages, AreThoseOfAnotherClassThenThoseWithTheLowestSqnr) {
     sample.top1 = {TopClass{0, 1.0}, TopClass{0, 1.0}};
   }
   result.samples[3].top1[1] = {2, 0.5};
-  const std::vector<WorstImage> worst = worst_images(result, 3);
+  std::vector<WorstImage> worst = worst_images(result, 3);
+  add_thumbnails(worst);
   ASSERT_EQ(worst.size(), 3U);
   EXPECT_TRUE(worst[0].flipped);
   EXPECT_EQ(worst[0].sqnr_db, 30.0);
@@ -430,7 +431,8 @@ TEST(WorstImages, HavePictures) {
   EvalResult result;
   result.samples.emplace_back().path = folder.list().entries.at(0).path;
   result.samples[0].sqnr_db = {1.0};
-  const std::vector<WorstImage> worst = worst_images(result, 3);
+  std::vector<WorstImage> worst = worst_images(result, 3);
+  add_thumbnails(worst);
   ASSERT_EQ(worst.size(), 1U);
   const Image image = decode_image(worst[0].jpeg, "a.jpg");
   EXPECT_EQ(image.width, kThumbnailSide);

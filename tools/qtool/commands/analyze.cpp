@@ -157,7 +157,7 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   suggest_options.statistics = subject.statistics ? &*subject.statistics : nullptr;
   suggest_options.stop = interrupted;
   const bool learns = !subject.table.empty() && (!samples.are_images() || subject.preprocess);
-  SplitSamples split{std::nullopt, samples};
+  LearnAndJudge split{std::nullopt, samples};
   if (learns) {
     const Preprocess prepared = subject.preprocess ? subject.preprocess->preprocess : Preprocess();
     split = split_samples(options.images, subject.models.fp32.executor->graph(), prepared, samples);
@@ -205,11 +205,7 @@ void complete_page(const AnalyzeCommand& options, const Command& command, const 
   CalibrateOptions calibrate_options;
   calibrate_options.target = options.target;
   if (!options.table.empty() && subject.base) {
-    const CalibrationTable& table = subject.base->table;
-    calibrate_options.types = table.types;
-    calibrate_options.rewrites = table.rewrites.names;
-    calibrate_options.method = table.method;
-    calibrate_options.method_options = table.method_options;
+    calibrate_options = options_of_table(subject.base->table, options.target);
   }
   add_set_check(models.fp32, images.list(models.fp32.executor->graph()),
                 std::move(calibrate_options), page_subject, page);
@@ -230,7 +226,6 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   options.preprocess.read();
   EvalOptions eval;
   eval.answers = options.outputs.read();
-  eval.threads = options.run.threads;
   const bool asks = !options.images.labels.empty() || eval.answers.boxes || eval.answers.mask;
   const Subject subject =
       options.table.empty() ? subject_of_model(options) : subject_of_table(options);
@@ -246,13 +241,11 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   PageSubject page_subject{models, samples, options.images, preprocess, eval, options.run};
   if (!options.table.empty()) page_subject.int8_label = "INT8 model of the table";
   std::optional<EvalResult> compared;
+  std::optional<Page> page;
   if (asks || !options.report.empty()) {
     compared = evaluate_with_progress(command, models, options.images, samples, eval, options.run);
   }
-  std::optional<Page> page;
-  if (!options.report.empty()) {
-    page = page_beside(page_subject, *compared);
-  }
+  if (!options.report.empty()) page = page_beside(page_subject, *compared);
   AnalyzeResult result = [&] {
     ProgressDisplay progress("analyze", options.images.noun(), options.run.progress_style());
     AnalyzeOptions shown = analyze_options;
@@ -281,7 +274,6 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
     page->change = change;
     page->analysis = result;
     page->suggestions = suggestions;
-    page->evaluation.overlap = result.overlap;
     page->commands = commands;
     complete_page(options, command, subject, page_subject, *page);
     write_page(options.report, *page);

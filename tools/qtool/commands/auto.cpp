@@ -192,7 +192,7 @@ void run_auto(AutoCommand& options, Command& command) {
     const PageSubject subject{models, others, halves.compares, made.preprocess, eval, options.run};
     MakingCommands making{lines.quantize(improved)};
     making.eval = lines.eval(improved, halves.compares.limit);
-    write_page_of(made, subject, inputs, halves.calibrates, next, making, options.report);
+    write_page_of(made, subject, inputs, halves.calibrates, samples, next, making, options.report);
   }
   options.run.json ? print_result(json_of(made, advice, next))
                    : print_text(text_of(made, advice, next, result_columns()));

@@ -70,15 +70,7 @@ void run_images(ImagesCommand& options) {
   std::optional<EvalResult> errors;
   if (models.int8) errors = errors_of(options, model, *models.int8, samples, preprocess);
   ProgressDisplay display("images", options.images.noun(), options.run.progress_style());
-  // The images run in two halves, and the progress of each half begins at 0.
-  std::int64_t before = 0;
-  calibrate_options.collect.progress = [&, show = display.callback()](std::int64_t done,
-                                                                      std::int64_t total) {
-    const ProgressAnswer answer =
-        show ? show(before + done, samples.size()) : ProgressAnswer::kContinue;
-    if (done == total) before += total;
-    return answer;
-  };
+  calibrate_options.collect.progress = progress_of_halves(display.callback(), samples.size());
   const Calibration calibration(*model.executor, std::move(calibrate_options));
   const SetCheck check = check_set(calibration, target, samples);
   if (options.run.json) {

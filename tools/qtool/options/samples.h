@@ -40,8 +40,7 @@ struct SampleOptions {
   /// All samples for `graph`, whatever --part and --limit say.
   [[nodiscard]] Samples list_all(const Graph& graph) const;
   /// One of two halves of these samples, which have no sample in common: `number` is 1 or 2. At
-  /// most
-  /// --limit samples of the half. nullopt where --part cannot name it.
+  /// most --limit samples of the half. nullopt where --part cannot name it.
   [[nodiscard]] std::optional<SampleOptions> half(std::int64_t number) const;
   /// `images` or `samples`, for progress.
   [[nodiscard]] std::string noun() const { return inputs.empty() ? "images" : "samples"; }

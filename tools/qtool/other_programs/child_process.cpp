@@ -85,7 +85,7 @@ class RunningChild {
   ~RunningChild() {
     if (process_ <= 0) return;
     ::kill(-process_, SIGKILL);
-    static_cast<void>(wait());
+    static_cast<void>(wait_with(0));
   }
   RunningChild(const RunningChild&) = delete;
   RunningChild& operator=(const RunningChild&) = delete;
@@ -94,7 +94,6 @@ class RunningChild {
   [[nodiscard]] std::optional<int> ended() { return wait_with(WNOHANG); }
 
  private:
-  std::optional<int> wait() { return wait_with(0); }
   std::optional<int> wait_with(int options) {
     int status = 0;
     pid_t found = 0;
