@@ -10,6 +10,7 @@
 #include "json/json_text.h"
 #include "report/evaluation.h"
 #include "report/samples_json.h"
+#include "report/search.h"
 #include "report/shell.h"
 
 namespace qtool {
@@ -38,6 +39,17 @@ std::string unused_text(const FirstModel& made) {
   if (made.too_few) unused.bad.clear();
   const std::string text = text_of(unused);
   return text.empty() ? text : to_text("of the files to calibrate on:\n", text);
+}
+
+// The search, and what it improved.
+std::string search_text(const FirstSearch& searched) {
+  const SearchResult& result = searched.result;
+  const bool changed = !result.best.exclude.empty() || !result.best.wide.empty();
+  std::string text = to_text("before the search: ", searched.before, "\nsearched ",
+                             to_fixed(result.seconds, 0), " s for ", text_of(result.goals), ": ");
+  if (!changed) return text + "found nothing better\n";
+  text += to_text(text_of(result.best, result.goals), "\n");
+  return text;
 }
 
 std::string lines_of(const std::vector<CommandWords>& commands) {
@@ -76,10 +88,17 @@ std::string sentence_of(NextStep step, const FirstModel& made) {
       return "Begin again with 100 or more samples like those the network will meet, in the folder "
              "or list of --images or --inputs.";
     case NextStep::kOtherTarget:
-      return to_text("Begin again for ", own_target_text(), ":");
+      return to_text(
+          "Begin again for ", own_target_text(),
+          ". Where that is not enough, it searches what must stay in FP32 or in 16 bits:");
     case NextStep::kKeepNodes:
-      return "Search the nodes that must stay in FP32 (it says so where that is not enough), and "
-             "quantize without them:";
+      if (!made.searched)
+        return "Begin again, with a search of what must stay in FP32 or in 16 bits:";
+      if (made.searched->result.end == SearchEnd::kBudget) {
+        return "The time of the search was used up. Begin again with more of it:";
+      }
+      return "The search had nothing left to try with so many multiplications on integers. Search "
+             "again without that limit, and quantize without what it finds:";
     case NextStep::kCompareMore:
       return "These are too few to tell whether it is good enough";
     case NextStep::kInspect:
@@ -112,9 +131,11 @@ std::string text_of(const FirstModel& made, const Advice& advice,
   std::string text = size_line(made.quantized);
   text += to_text(made.quantized.coverage_line, "\n");
   if (made.quantized.verified) text += text_of(*made.quantized.verified);
-  text += to_text("calibrated on ", samples_text(made.calibrated_on, compared), ", compared on ",
-                  compared_text(made), "\n", unused_text(made), "\n", text_of(compared, width),
-                  "\nfiles:");
+  text +=
+      to_text("calibrated on ", samples_text(made.calibrated_on, compared), ", compared on ",
+              compared_text(made), "\n", unused_text(made), "\n", text_of(compared, width), "\n");
+  if (made.searched) text += search_text(*made.searched);
+  text += "files:";
   for (const std::string& file : made.files) text += to_text(" ", printable(file));
   text += to_text("\nthe same in steps:\n", lines_of(made.commands));
   text += to_text("next: ", advice.why, ". ", sentence_of(advice.step, made));
@@ -145,6 +166,10 @@ std::string json_of(const FirstModel& made, const Advice& advice,
     json["next"]["usual"] = {{"detector", made.usual_for},
                              {"options", made.usual_options},
                              {"command", made.usual_command}};
+  }
+  if (made.searched) {
+    json["search"] = Json::parse(json_of(made.searched->result, made.preprocess));
+    json["search"]["before"] = made.searched->before;
   }
   json["quantize"] = Json::parse(json_of(made.quantized));
   json["eval"] = Json::parse(json_of(made.compared, made.preprocess));

@@ -8,11 +8,18 @@
 
 #include "analyze/next_step.h"
 #include "qtool/compare/evaluate.h"
+#include "qtool/search/search.h"
 #include "report/preprocessing.h"
 #include "report/quantization.h"
 #include "report/text_table.h"
 
 namespace qtool {
+
+/// A search of `auto` that followed its first comparison.
+struct FirstSearch {
+  std::string before{};  ///< Advice::why of the model before the search
+  SearchResult result{};
+};
 
 /// The result of `auto`: a table, an INT8 model, and the comparison of that model with FP32.
 struct FirstModel {
@@ -21,6 +28,7 @@ struct FirstModel {
   std::optional<SourcedPreprocess> preprocess{};  ///< none if the samples were tensors
   QuantizationSummary quantized{};                ///< `unused`: of the samples to calibrate on
   EvalResult compared{};
+  std::optional<FirstSearch> searched{};  ///< `quantized` and `compared` are of the found model
   /// Number of functions of one element, such as SiLU, that target `qtool` would run as tables but
   /// the target of the model does not.
   std::int64_t functions_left = 0;

@@ -54,7 +54,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     is_public = target ~ /^qtool\//
     if (room == "tools" && target !~ /\//) next  # a header of the program
     split(target, part, "/"); other = is_public ? part[2] : part[1]
-    if (room == "tools" && other ~ /^(commands|options|other_programs|cli)$/) next
+    if (room == "tools" && other ~ /^(auto|commands|options|other_programs|cli)$/) next
     if (in_public && !is_public) breach("a public header includes the internal \"" target "\"")
     else if (room == "tools" && !is_public && other !~ /^(base|report)$/)
       breach("tools include the internal \"" target "\"")

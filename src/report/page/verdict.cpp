@@ -159,7 +159,7 @@ Heading heading_of(NextStep step) {
       return {"do_not_use", "Do not use it as it is", ""};
     case NextStep::kKeepNodes:
       return {"do_not_use", "Do not use it as it is",
-              "Search the nodes that must stay in FP32 with qtool search."};
+              "Search what must stay in FP32 or in 16 bits."};
     case NextStep::kCompareMore:
       return {"undecided", "Not decided: too few to tell whether it is good enough", ""};
     case NextStep::kInspect:

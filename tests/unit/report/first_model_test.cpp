@@ -11,6 +11,7 @@
 namespace qtool {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -274,6 +275,28 @@ TEST(Advise, PointsAtNodesInFloatOnlyOnceTheAnswersAreRight) {
   FirstModel made = good_model();
   made.quantized.coverage.integer_macs = 4;
   EXPECT_EQ(advice_on(made).step, NextStep::kInspect);
+}
+
+// The text says what the model was before, what was found, and the next step after a search.
+TEST(FirstModelText, SaysWhatASearchFound) {
+  FirstModel made = without_classes(18.0);
+  EXPECT_THAT(text_of(made, advice_on(made), {}), HasSubstr("Begin again, with a search of"));
+  made.searched = FirstSearch{"output 'b' has 12 dB", {}};
+  SearchResult& result = made.searched->result;
+  result.goals = {{SearchGoal::Kind::kSqnr, 20.0}};
+  result.seconds = 61.0;
+  EXPECT_THAT(text_of(made, advice_on(made), {}),
+              AllOf(HasSubstr("before the search: output 'b' has 12 dB\n"
+                              "searched 61 s for 20 dB or more: found nothing better\n"),
+                    HasSubstr("nothing left to try")));
+  result.best.exclude = {"conv1"};
+  result.best.sqnr_db = 18.0;
+  result.end = SearchEnd::kBudget;
+  const Advice advice = advice_on(made);
+  EXPECT_THAT(text_of(made, advice, {}),
+              AllOf(HasSubstr("for 20 dB or more: 18.00 dB"), HasSubstr("1 node in FP32\n"),
+                    HasSubstr("The time of the search was used up")));
+  EXPECT_THAT(json_of(made, advice, {}), HasSubstr("\"before\": \"output 'b' has 12 dB\""));
 }
 
 TEST(FirstModelText, ShowsCommandsAsAShellTakesThem) {

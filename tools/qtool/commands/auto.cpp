@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "auto_lines.h"
+#include "auto/auto_lines.h"
+#include "auto/detector_advice.h"
+#include "auto/way_out.h"
 #include "base/text.h"
+#include "cli/checks.h"
 #include "cli/program.h"
 #include "console.h"
-#include "detector_advice.h"
 #include "files.h"
 #include "make_page.h"
 #include "model.h"
@@ -21,16 +23,17 @@
 #include "options/target.h"
 #include "options/verify.h"
 #include "qtool/base/error.h"
+#include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/pipeline/make_model.h"
 #include "quantize_warnings.h"
 #include "report/first_model.h"
 #include "run_evaluation.h"
+#include "run_search.h"
 #include "shown_command.h"
 #include "signals.h"
 #include "step_display.h"
 #include "terminal.h"
-#include "way_out.h"
 #include "write_model.h"
 
 namespace qtool::tool {
@@ -95,8 +98,8 @@ Model open_float_model(const std::string& path) {
   return fp32;
 }
 
-// Makes the model from its table, and writes both. Returns the written model, ready to run.
-// `inputs` gets what the steps learned.
+// Makes the model from its table, and writes both, with `overrides` if the recipe has some. Returns
+// the written model, ready to run. `inputs` gets what the steps learned.
 Model write_both(const AutoCommand& options, const Model& fp32, const Recipe& recipe,
                  StaticInputs& inputs, const Samples& samples, const MakeOptions& make,
                  const AutoFiles& files, QuantizationSummary& summary) {
@@ -109,12 +112,28 @@ Model write_both(const AutoCommand& options, const Model& fp32, const Recipe& re
   WriteModelOptions write;
   write.output = files.model;
   write.beside = {{files.table, table}};
+  const std::string overrides = to_json_text(recipe.overrides);
+  if (recipe.overrides != Overrides{}) write.beside.push_back({files.overrides, overrides});
   write.verify = [&](const WrittenModel& written) {
     int8 = written.open();
     return verify_with_progress(fp32, int8, samples, make, options.run, options.min_sqnr_db);
   };
   write_model(made.int8.graph, fp32, fp32.executor->whole_graph(), write, summary);
   return int8;
+}
+
+// The words of `advice` as a search for the goal that its figures miss.
+SearchOptions search_options(const AutoCommand& options, const Advice& advice,
+                             const EvalOptions& eval, const MakeOptions& make) {
+  SearchOptions search;
+  search.goals = {
+      goal_of(advice.goal.at(0), parse_double(advice.goal.at(1), ""), kDefaultConfidence)};
+  search.answers = eval.answers;
+  search.preprocess = make.preprocess;
+  search.bad_images = make.bad_images;
+  search.budget_seconds = seconds_of_time(options.search);
+  search.least_integer_share = static_cast<double>(kLeastIntegers) / 100.0;
+  return search;
 }
 
 void run_auto(AutoCommand& options, Command& command) {
@@ -155,7 +174,7 @@ void run_auto(AutoCommand& options, Command& command) {
     if (const auto usual = usual_preprocessing(command, *made.preprocess); !usual.words.empty()) {
       made.usual_for = usual.detector;
       made.usual_options = usual.words;
-      made.usual_command = lines.again(options.target, usual);
+      made.usual_command = lines.again(options.target, usual, options.search);
     }
   }
   StepDisplay display(options.run, std::string(samples.noun()));
@@ -181,10 +200,27 @@ void run_auto(AutoCommand& options, Command& command) {
       evaluate_with_progress(command, models, halves.compares, others, eval, options.run);
   require_useful(made.compared);
 
-  made.commands = {lines.calibrate(), lines.quantize(files.model),
-                   lines.eval(files.model, halves.compares.limit)};
+  made.commands = {lines.calibrate()};
   made.files = {files.table, files.model};
-  const Advice advice = advise(figures_of(made));
+  Advice advice = advise(figures_of(made));
+  if (!options.search.empty() && !advice.goal.empty()) {
+    SearchResult found = search_with_progress(
+        fp32, inputs, samples, search_options(options, advice, eval, make), options.run);
+    made.commands.push_back(lines.search(advice, kLeastIntegers));
+    add_found(found.best, recipe.overrides);
+    const bool stopped = found.end == SearchEnd::kInterrupted;
+    made.searched = FirstSearch{advice.why, std::move(found)};
+    if (recipe.overrides != Overrides{} && !stopped) {
+      inputs = inputs_of_table(recipe, std::move(inputs.table), make);
+      models.int8 = write_both(options, fp32, recipe, inputs, samples, make, files, made.quantized);
+      made.files.push_back(files.overrides);
+      made.compared =
+          evaluate_with_progress(command, models, halves.compares, others, eval, options.run);
+      advice = advise(figures_of(made));
+    }
+  }
+  made.commands.push_back(lines.quantize(files.model));
+  made.commands.push_back(lines.eval(files.model, halves.compares.limit));
   const auto next = lines.next(advice, made);
   if (!options.report.empty() && !interrupted()) {
     const std::string improved =
@@ -212,6 +248,14 @@ void add_auto(Program& program, Session& session) {
       .placeholder("DIR");
   add_target(command, options->target);
   add_effort(command, options->effort, Efforts::kWithoutBudget);
+  command
+      .option("--search", options->search,
+              "If INT8 loses too much, search this long: 10m\n"
+              "Finds the nodes that must stay in FP32 and the tensors that need 16 bits, as qtool "
+              "search does, on the images that set the ranges. At least 75% of the "
+              "multiplications stay on integers.")
+      .placeholder("TIME")
+      .check(time_span());
   add_report(command, options->report,
              "It says the verdict first, then what the accuracy is lost by; see qtool analyze. "
              "It takes as long as qtool analyze on 50 samples.");
@@ -237,8 +281,8 @@ void add_auto(Program& program, Session& session) {
   add_verify_limit(command, options->min_sqnr_db);
   options->run.add_to(command);
   command.show_first({"model", "--images", "--inputs", "--compare", "--labels", "--limit",
-                      "--preprocess", "--target", "--effort", "--boxes", "--report", "--output-dir",
-                      "--json", "--quiet", "--help"});
+                      "--preprocess", "--target", "--effort", "--search", "--boxes", "--report",
+                      "--output-dir", "--json", "--quiet", "--help"});
   command.on_parsed([options, &command, &session] {
     options->images.require_given();
     session.run = [options, &command] { run_auto(*options, command); };

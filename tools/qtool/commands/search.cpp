@@ -27,13 +27,13 @@
 #include "options/run.h"
 #include "options/target.h"
 #include "options/types.h"
-#include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/samples/samples.h"
 #include "report/search.h"
 #include "run_evaluation.h"
+#include "run_search.h"
 #include "signals.h"
 #include "step_display.h"
 #include "table_inputs.h"
@@ -53,7 +53,7 @@ struct SearchCommand {
   std::optional<double> max_top1_drop;
   std::optional<double> min_boxes_kept;
   std::optional<double> max_boxes_added;
-  double confidence = 90.0;
+  double confidence = kDefaultConfidence;
   std::string budget = "5m";
   std::string max_latency_cost;
   std::string min_integer_macs;
@@ -91,16 +91,14 @@ Check share_up_to(double most, std::string expected) {
 /// The goals that are given, of one kind or of several. All must be reached.
 std::vector<SearchGoal> goals_of(const SearchCommand& options) {
   std::vector<SearchGoal> goals;
-  const auto add = [&](SearchGoal::Kind kind, double value) -> SearchGoal& {
-    SearchGoal goal{kind, value};
-    goal.confidence = options.confidence / 100.0;
-    return goals.emplace_back(goal);
+  const auto add = [&](const char* option, double value) -> SearchGoal& {
+    return goals.emplace_back(goal_of(option, value, options.confidence));
   };
-  if (options.min_sqnr) add(SearchGoal::Kind::kSqnr, *options.min_sqnr);
-  if (options.min_agreement) add(SearchGoal::Kind::kAgreement, *options.min_agreement);
-  if (options.max_top1_drop) add(SearchGoal::Kind::kTop1Drop, *options.max_top1_drop);
+  if (options.min_sqnr) add("--min-sqnr", *options.min_sqnr);
+  if (options.min_agreement) add("--min-agreement", *options.min_agreement);
+  if (options.max_top1_drop) add("--max-top1-drop", *options.max_top1_drop);
   if (options.min_boxes_kept || options.max_boxes_added) {
-    SearchGoal& goal = add(SearchGoal::Kind::kBoxes, options.min_boxes_kept.value_or(0.0));
+    SearchGoal& goal = add("--min-boxes-kept", options.min_boxes_kept.value_or(0.0));
     goal.most_added = options.max_boxes_added.value_or(goal.most_added);
   }
   if (goals.empty()) {
@@ -170,7 +168,6 @@ void run_search(SearchCommand& options, const Command& command) {
   SearchOptions search_options;
   search_options.goals = goals_of(options);
   search_options.budget_seconds = seconds_of_time(options.budget);
-  search_options.threads = options.run.threads;
   if (!options.max_latency_cost.empty()) {
     search_options.max_latency_cost = share_of(options.max_latency_cost);
   }
@@ -222,27 +219,11 @@ void run_search(SearchCommand& options, const Command& command) {
                         "from the images took ", to_fixed(before, 1), " seconds already"));
   }
   search_options.budget_seconds -= before;
-  search_options.stop = interrupted;
-  search_options.announce = [&](const SearchCost& cost) {
-    note(text_of(cost, options.run.threads));
-  };
-  const SearchResult result = [&] {
-    ProgressDisplay progress("search", "seconds of the budget", options.run.progress_style(),
-                             FinalLine::kNone);
-    search_options.progress = progress.callback();
-    search_options.improved = [&](const SearchPoint& point, double seconds) {
-      progress.remark(to_text("after ", to_fixed(seconds, 1), " of ",
-                              to_fixed(search_options.budget_seconds, 1), " s the best is ",
-                              text_of(point, search_options.goals)));
-    };
-    return search(*fp32.executor, made.inputs, samples, search_options);
-  }();
+  const SearchResult result =
+      search_with_progress(fp32, made.inputs, samples, search_options, options.run);
   if (partial) result.end == SearchEnd::kComplete ? partial->remove() : partial->save();
-  Overrides& overrides = recipe.overrides;
-  overrides.exclude.insert(overrides.exclude.end(), result.best.exclude.begin(),
-                           result.best.exclude.end());
-  overrides.wide.insert(overrides.wide.end(), result.best.wide.begin(), result.best.wide.end());
-  const std::string text = to_json_text(overrides);
+  add_found(result.best, recipe.overrides);
+  const std::string text = to_json_text(recipe.overrides);
   const OutputFile file{options.output, text};
   write_outputs({&file, 1});
   options.run.json ? print_result(json_of(result, preprocess))

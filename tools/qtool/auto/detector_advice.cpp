@@ -1,4 +1,4 @@
-#include "detector_advice.h"
+#include "auto/detector_advice.h"
 
 #include <algorithm>
 #include <optional>

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "auto/detector_advice.h"
 #include "cli/command.h"
-#include "detector_advice.h"
 #include "options/accuracy.h"
 #include "options/images.h"
 #include "options/outputs.h"
@@ -26,6 +26,7 @@ struct AutoCommand {
   std::string target{kDefaultTarget};
   std::string effort{kFirstEffort};
   std::string report;
+  std::string search;  ///< the time to search, such as 10m; empty: no search
   double min_sqnr_db = kDefaultVerifyDb;
   SampleOptions images;
   PreprocessOptions preprocess;
@@ -33,11 +34,16 @@ struct AutoCommand {
   RunOptions run;
 };
 
+/// The share of the multiplications that a search must leave on integers, in percent.
+inline constexpr int kLeastIntegers = 75;
+/// The time for a search in a command that is printed.
+inline constexpr const char* kSearchTime = "10m";
+
 /// The files that `auto` writes or names.
 struct AutoFiles {
   std::string table;
   std::string model;
-  std::string overrides;  ///< the file that a search would write
+  std::string overrides;  ///< what a search finds
 };
 
 /// What selects the samples of the two halves of the work.
@@ -50,7 +56,8 @@ struct AutoHalves {
 /// The command lines that `auto` prints: the same work in steps, and the next step.
 class AutoLines {
  public:
-  /// `command`: the running one. The arguments must outlive the object.
+  /// `command`: the running one. The arguments must outlive the object. The lines follow later
+  /// changes of `recipe`: overrides of it are those in the file AutoFiles::overrides.
   AutoLines(const AutoCommand& options, const Command& command, const Recipe& recipe,
             const AutoHalves& halves, const AutoFiles& files);
 
@@ -59,16 +66,22 @@ class AutoLines {
   [[nodiscard]] CommandWords quantize(const std::string& model) const;
   /// Compares the INT8 model `model` with FP32 on at most `limit` samples; 0: on all.
   [[nodiscard]] CommandWords eval(const std::string& model, std::int64_t limit) const;
+  /// Searches the overrides that a model needs for the goal of `advice`. `least_integers`: percent
+  /// of the multiplications that stay on integers.
+  [[nodiscard]] CommandWords search(const Advice& advice, int least_integers) const;
   /// The running command again, for `target`, with what is `usual` beside the given preprocessing.
-  [[nodiscard]] CommandWords again(const std::string& target,
-                                   const UsualPreprocessing& usual) const;
+  /// `search`: the time to search; empty: no search.
+  [[nodiscard]] CommandWords again(const std::string& target, const UsualPreprocessing& usual,
+                                   const std::string& search) const;
   /// The lines for the step of `advice`. None where only the user can say what is missing.
   [[nodiscard]] std::vector<CommandWords> next(const Advice& advice, const FirstModel& made) const;
 
  private:
   [[nodiscard]] bool denies_boxes() const;
+  [[nodiscard]] std::string search_time() const;
+  [[nodiscard]] std::vector<CommandWords> keep_nodes(const Advice& advice,
+                                                     const FirstModel& made) const;
   void take_outputs(const std::vector<std::string>& options, ShownCommand& line) const;
-  [[nodiscard]] std::vector<CommandWords> search(const Advice& advice) const;
   [[nodiscard]] CommandWords infer(const FirstModel& made) const;
 
   const AutoCommand& options_;

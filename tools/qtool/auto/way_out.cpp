@@ -1,4 +1,4 @@
-#include "way_out.h"
+#include "auto/way_out.h"
 
 #include <cstddef>
 #include <optional>

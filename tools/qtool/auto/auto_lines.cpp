@@ -1,15 +1,15 @@
-#include "auto_lines.h"
+#include "auto/auto_lines.h"
 
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
 #include "base/text.h"
+#include "cli/checks.h"
 #include "qtool/compare/evaluate.h"
 
 namespace qtool::tool {
 namespace {
-
-constexpr const char* kMinIntegers = "75%";  // the search must keep this share on integers
 
 // Adds the options that select samples.
 void add_samples(const SampleOptions& samples, ShownCommand& line) {
@@ -43,6 +43,7 @@ CommandWords AutoLines::quantize(const std::string& model) const {
   add_samples(halves_.calibrates, line);
   line.flag("--verify");
   line.take(command_, {"--min-sqnr", "--threads"});
+  if (recipe_.overrides != Overrides{}) line.value("--overrides", files_.overrides);
   line.value("--output", model);
   return line.words();
 }
@@ -69,7 +70,8 @@ CommandWords AutoLines::eval(const std::string& model, std::int64_t limit) const
   return line.words();
 }
 
-CommandWords AutoLines::again(const std::string& target, const UsualPreprocessing& usual) const {
+CommandWords AutoLines::again(const std::string& target, const UsualPreprocessing& usual,
+                              const std::string& search) const {
   ShownCommand line("auto", options_.model);
   line.take(command_, {"--images", "--inputs", "--compare", "--limit", "--strict"});
   line.take_group(command_, "Preprocessing");
@@ -77,25 +79,25 @@ CommandWords AutoLines::again(const std::string& target, const UsualPreprocessin
     if (!command_.given(usual.words[i])) line.value(usual.words[i], usual.words[i + 1]);
   }
   if (target != kDefaultTarget) line.value("--target", target);
+  if (!search.empty()) line.value("--search", search);
   line.take(command_, {"--effort", "--min-sqnr", "--output-dir", "--labels", "--threads"});
   line.take_group(command_, "Outputs");
   return line.words();
 }
 
-// Searches the nodes that must stay in FP32, and quantizes without them.
-std::vector<CommandWords> AutoLines::search(const Advice& advice) const {
+CommandWords AutoLines::search(const Advice& advice, int least_integers) const {
   ShownCommand line("search", options_.model);
   line.value("--table", files_.table);
   add_samples(halves_.calibrates, line);
   line.value(advice.goal.at(0), advice.goal.at(1));
-  line.value("--min-integer-macs", kMinIntegers);
+  if (least_integers > 0) line.value("--min-integer-macs", to_text(least_integers, "%"));
+  line.value("--budget", search_time());
   if (advice.goal.at(0) == "--max-top1-drop") line.take(command_, {"--labels"});
   take_outputs({"--boxes", "--box-score", "--nms-iou", "--mask"}, line);
   add_model_options(recipe_, line);
+  line.take(command_, {"--threads"});
   line.value("--output", files_.overrides);
-  CommandWords made = quantize(files_.model);
-  made.insert(made.end(), {"--overrides", files_.overrides});
-  return {line.words(), std::move(made)};
+  return line.words();
 }
 
 // Both models' answers to the sample on which INT8 is worst.
@@ -113,6 +115,25 @@ CommandWords AutoLines::infer(const FirstModel& made) const {
   return line.words();
 }
 
+std::string AutoLines::search_time() const {
+  return options_.search.empty() ? kSearchTime : options_.search;
+}
+
+// A search, with more time if a search used up its own, or without the limit that held it back.
+std::vector<CommandWords> AutoLines::keep_nodes(const Advice& advice,
+                                                const FirstModel& made) const {
+  if (!made.searched) return {again(options_.target, {}, search_time())};
+  if (made.searched->result.end == SearchEnd::kBudget) {
+    const double more = 2.0 * seconds_of_time(options_.search);
+    return {again(options_.target, {}, to_text(std::ceil(more), "s"))};
+  }
+  CommandWords made_again = quantize(files_.model);
+  if (recipe_.overrides == Overrides{}) {
+    made_again.insert(made_again.end(), {"--overrides", files_.overrides});
+  }
+  return {search(advice, 0), std::move(made_again)};
+}
+
 std::vector<CommandWords> AutoLines::next(const Advice& advice, const FirstModel& made) const {
   switch (advice.step) {
     case NextStep::kNamePreprocessing:
@@ -123,9 +144,9 @@ std::vector<CommandWords> AutoLines::next(const Advice& advice, const FirstModel
     case NextStep::kAddSamples:
       return {};
     case NextStep::kOtherTarget:
-      return {again("qtool", {})};
+      return {again("qtool", {}, search_time())};
     case NextStep::kKeepNodes:
-      return search(advice);
+      return keep_nodes(advice, made);
     case NextStep::kCompareMore:
       return {eval(files_.model, 0)};
     case NextStep::kInspect: {
