@@ -11,7 +11,7 @@ cd "$work"
 model=$source/data/signs_mobilenet.onnx
 "$qtool" calibrate "$model" --images "$source/data/calib" --preprocess "$source/data/preprocess.json" \
   --limit 20 --save-statistics -o t.json -q >log
-"$qtool" analyze "$model" --table t.json --images "$source/data/calib" --limit 6 --suggest 2 -q \
+"$qtool" analyze "$model" --table t.json --images "$source/data/calib" --limit 6 --suggest 1 -q \
   --report page.html >log
 # Makes every name contain markup, which a careless page would execute. `<` is written as \u003c, as
 # it always is in the data block of the page.

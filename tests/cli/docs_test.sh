@@ -3,8 +3,8 @@
 # example under the names they use. A command that fails fails the test. The paths of the program
 # and the sources contain spaces, as a user's paths may.
 # Usage: docs_test.sh QTOOL SOURCE_FOLDER PART PARTS
-# The documents that have commands are divided among the parts in turn: part 1 of 4 runs the second,
-# the sixth and so on. CTest runs the parts side by side.
+# The documents that have commands are divided among the parts in turn: part 1 of 5 runs the second,
+# the seventh and so on. CTest runs the parts side by side.
 set -u
 work=$(mktemp -d "${TMPDIR:-/tmp}/qtool documents.XXXXXX")
 trap 'rm -rf "$work"' EXIT
