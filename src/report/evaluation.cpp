@@ -91,7 +91,14 @@ std::string text_of(const EvalResult& result, std::size_t width) {
   return text + text_of(UnusedFiles{result.bad, result.passed_over});
 }
 
-std::string json_of(const EvalResult& result, const std::optional<SourcedPreprocess>& preprocess) {
+std::string text_of(std::span<const RuntimeTimes> times) {
+  std::string text;
+  for (const RuntimeTimes& runtime : times) text += to_text("\n", text_of(runtime));
+  return text;
+}
+
+std::string json_of(const EvalResult& result, const std::optional<SourcedPreprocess>& preprocess,
+                    std::span<const RuntimeTimes> times) {
   const auto score = [&](const ModelScore& model) {
     Json unanswered{{"images", model.unanswered.images}};
     if (model.unanswered.images > 0) unanswered["first"] = model.unanswered.first.string();
@@ -117,6 +124,7 @@ std::string json_of(const EvalResult& result, const std::optional<SourcedPreproc
     add_agreement(result.answers, json);
     if (result.accuracy) json["annotated"] = json_of(*result.accuracy);
   }
+  for (const RuntimeTimes& runtime : times) json["times"].push_back(Json::parse(json_of(runtime)));
   add_classes(result, json);
   add_unused({result.bad, result.passed_over}, json);
   return json_text(json);

@@ -73,6 +73,15 @@ bool proposes_usual_beside(NextStep step, const FirstModel& made) {
          step != NextStep::kNamePreprocessing;
 }
 
+// The own target, and what is known of the time of the model in another runtime.
+std::string other_target_sentence(const FirstModel& made) {
+  const std::string measured = made.times.empty() ? "; --also-time onnxruntime measures it"
+                                                  : to_text(". Measured now, with target cpu, ",
+                                                            medians_text(made.times.back()));
+  return to_text("Begin again for ", own_target_text(), measured,
+                 ". Where that is not enough, it searches what must stay in FP32 or in 16 bits:");
+}
+
 std::string sentence_of(NextStep step, const FirstModel& made) {
   switch (step) {
     case NextStep::kFindObjects:
@@ -88,9 +97,7 @@ std::string sentence_of(NextStep step, const FirstModel& made) {
       return "Begin again with 100 or more samples like those the network will meet, in the folder "
              "or list of --images or --inputs.";
     case NextStep::kOtherTarget:
-      return to_text(
-          "Begin again for ", own_target_text(),
-          ". Where that is not enough, it searches what must stay in FP32 or in 16 bits:");
+      return other_target_sentence(made);
     case NextStep::kKeepNodes:
       if (!made.searched)
         return "Begin again, with a search of what must stay in FP32 or in 16 bits:";
@@ -131,9 +138,9 @@ std::string text_of(const FirstModel& made, const Advice& advice,
   std::string text = size_line(made.quantized);
   text += to_text(made.quantized.coverage_line, "\n");
   if (made.quantized.verified) text += text_of(*made.quantized.verified);
-  text +=
-      to_text("calibrated on ", samples_text(made.calibrated_on, compared), ", compared on ",
-              compared_text(made), "\n", unused_text(made), "\n", text_of(compared, width), "\n");
+  text += to_text("calibrated on ", samples_text(made.calibrated_on, compared), ", compared on ",
+                  compared_text(made), "\n", unused_text(made), "\n", text_of(compared, width),
+                  text_of(made.times), "\n");
   if (made.searched) text += search_text(*made.searched);
   text += "files:";
   for (const std::string& file : made.files) text += to_text(" ", printable(file));
@@ -172,7 +179,7 @@ std::string json_of(const FirstModel& made, const Advice& advice,
     json["search"]["before"] = made.searched->before;
   }
   json["quantize"] = Json::parse(json_of(made.quantized));
-  json["eval"] = Json::parse(json_of(made.compared, made.preprocess));
+  json["eval"] = Json::parse(json_of(made.compared, made.preprocess, made.times));
   return json_text(json);
 }
 

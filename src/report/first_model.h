@@ -10,6 +10,7 @@
 #include "qtool/compare/evaluate.h"
 #include "qtool/search/search.h"
 #include "report/preprocessing.h"
+#include "report/profile.h"
 #include "report/quantization.h"
 #include "report/text_table.h"
 
@@ -29,6 +30,8 @@ struct FirstModel {
   QuantizationSummary quantized{};                ///< `unused`: of the samples to calibrate on
   EvalResult compared{};
   std::optional<FirstSearch> searched{};  ///< `quantized` and `compared` are of the found model
+  /// Of one run in qtool and in another runtime; empty if they were not measured.
+  std::vector<RuntimeTimes> times{};
   /// Number of functions of one element, such as SiLU, that target `qtool` would run as tables but
   /// the target of the model does not.
   std::int64_t functions_left = 0;

@@ -1,6 +1,7 @@
 #include "report/profile.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -24,6 +25,7 @@ using Kind = TextTable::Kind;
 constexpr std::size_t kMaxCrossings = 20;
 constexpr std::size_t kMaxReaders = 3;
 constexpr double kGiga = 1e9;
+constexpr std::array<std::string_view, 2> kModelNames{"FP32", "INT8"};  // of RuntimeTimes::models
 
 /// One step of each model, side by side. Steps of the same node belong together.
 struct StepRow {
@@ -239,22 +241,56 @@ std::string text_of(const ProfileResult& result, std::size_t width, ListLength l
   return text;
 }
 
-std::string text_of(const OtherTimes& times) {
-  std::string text =
-      to_text("in ", times.runtime, ", median of ", times.seconds.front().size(), " runs, ",
-              times.threads, times.threads == 1 ? " thread\n" : " threads\n");
-  std::vector<MedianInterval> medians;
-  for (std::size_t i = 0; i < times.seconds.size(); ++i) {
-    const MedianInterval& time = medians.emplace_back(median_interval(times.seconds[i]));
-    text += to_text(i == 0 ? "FP32" : "INT8", ": ", milliseconds(time.median),
-                    " ms (95 %: ", milliseconds(time.low), " to ", milliseconds(time.high), ")\n");
-  }
-  if (medians.size() < 2) return text;
-  return to_text(text, "speed-up in ", times.runtime, ": ",
-                 ratio(medians[0].median, medians[1].median), "\n");
+RuntimeTimes times_of_runs(std::string runtime, std::int64_t threads,
+                           const std::vector<std::vector<double>>& runs) {
+  RuntimeTimes times{std::move(runtime), threads, std::ssize(runs.front()), {}};
+  for (const std::vector<double>& seconds : runs) times.models.push_back(median_interval(seconds));
+  return times;
 }
 
-std::string json_of(const ProfileResult& result, const OtherTimes* other) {
+RuntimeTimes times_in_qtool(const ProfileResult& result) {
+  RuntimeTimes times{"qtool", result.threads, result.repeat, {}};
+  const auto add = [&](const PlanProfile& plan) {
+    times.models.push_back({plan.median_seconds, plan.low_seconds, plan.high_seconds});
+  };
+  add(result.fp32);
+  if (result.int8) add(*result.int8);
+  return times;
+}
+
+std::string text_of(const RuntimeTimes& times) {
+  std::string text = to_text("in ", times.runtime, ", median of ", times.repeat, " runs, ",
+                             times.threads, times.threads == 1 ? " thread\n" : " threads\n");
+  for (std::size_t i = 0; i < times.models.size(); ++i) {
+    const MedianInterval& time = times.models[i];
+    text += to_text(kModelNames.at(i), ": ", milliseconds(time.median),
+                    " ms (95 %: ", milliseconds(time.low), " to ", milliseconds(time.high), ")\n");
+  }
+  if (times.models.size() < 2) return text;
+  return to_text(text, "speed-up in ", times.runtime, ": ",
+                 ratio(times.models[0].median, times.models[1].median), "\n");
+}
+
+std::string medians_text(const RuntimeTimes& times) {
+  std::string text = to_text("in ", times.runtime, ":");
+  for (std::size_t i = 0; i < times.models.size(); ++i) {
+    text += to_text(i == 0 ? " " : ", ", kModelNames.at(i), " ",
+                    milliseconds(times.models[i].median), " ms");
+  }
+  return text;
+}
+
+std::string json_of(const RuntimeTimes& times) {
+  Json json{{"runtime", times.runtime}, {"threads", times.threads}, {"repeat", times.repeat}};
+  for (std::size_t i = 0; i < times.models.size(); ++i) {
+    const MedianInterval& time = times.models[i];
+    json[i == 0 ? "fp32" : "int8"] = {
+        {"median_seconds", time.median}, {"low_seconds", time.low}, {"high_seconds", time.high}};
+  }
+  return json_text(json);
+}
+
+std::string json_of(const ProfileResult& result, const RuntimeTimes* other) {
   Json json{{"threads", result.threads},
             {"repeat", result.repeat},
             {"batch", result.batch},
@@ -264,14 +300,7 @@ std::string json_of(const ProfileResult& result, const OtherTimes* other) {
               {"copied_bytes_per_second", result.peak.copied_bytes_per_second}}},
             {"fp32", json_of_plan(result.fp32, result.peak)}};
   if (result.int8) json["int8"] = json_of_plan(*result.int8, result.peak);
-  if (other != nullptr) {
-    json["also"] = {{"runtime", other->runtime}, {"threads", other->threads}};
-    for (std::size_t i = 0; i < other->seconds.size(); ++i) {
-      const MedianInterval time = median_interval(other->seconds[i]);
-      json["also"][i == 0 ? "fp32" : "int8"] = {
-          {"median_seconds", time.median}, {"low_seconds", time.low}, {"high_seconds", time.high}};
-    }
-  }
+  if (other != nullptr) json["also"] = Json::parse(json_of(*other));
   return json_text(json);
 }
 

@@ -161,6 +161,26 @@ TEST(Advise, NamesTheTargetThatTakesFunctionsInBeforeASearch) {
   EXPECT_EQ(advice_on(made).step, NextStep::kUse);
 }
 
+TEST(FirstModelText, SaysBesideTheOtherTargetWhatIsKnownOfAnotherRuntime) {
+  FirstModel made = without_classes(19.9);
+  made.functions_left = 52;
+  const auto text = [&] { return text_of(made, advice_on(made), {{"qtool", "auto"}}, 80); };
+  EXPECT_THAT(text(),
+              HasSubstr("slower than with target cpu; --also-time onnxruntime measures it:\n"
+                        "    qtool auto\n"));
+  made.times = {
+      {"qtool", 2, 15, {{0.015, 0.014, 0.016}, {0.005, 0.004, 0.006}}},
+      {"ONNX Runtime 9.9 (node)", 2, 15, {{0.0227, 0.0220, 0.0230}, {0.0191, 0.0190, 0.0200}}}};
+  EXPECT_THAT(text(), HasSubstr("INT8: 19.100 ms (95 %: 19.000 to 20.000)\n"
+                                "speed-up in ONNX Runtime 9.9 (node): 1.19x\n\nfiles:"));
+  EXPECT_THAT(
+      text(),
+      HasSubstr("slower than with target cpu. Measured now, with target cpu, in ONNX Runtime "
+                "9.9 (node): FP32 22.700 ms, INT8 19.100 ms:\n    qtool auto\n"));
+  const auto json = nlohmann::json::parse(json_of(made, advice_on(made), {}));
+  EXPECT_EQ(json["eval"]["times"].size(), 2);
+}
+
 TEST(Advise, JudgesAClassifierByItsAnswers) {
   FirstModel made = good_model();
   made.compared.agreement = 930;

@@ -238,6 +238,43 @@ TEST(TextOfProfile, SaysWhatStepsReachOfThePeakAndWhatCrossingsCost) {
   EXPECT_EQ(parsed["int8"]["crossings"][0]["to"][0], "conv");
 }
 
+TEST(TextOfRuntimeTimes, HasMediansIntervalsAndSpeedUpOfBothRuntimes) {
+  ProfileResult result;
+  result.threads = 2;
+  result.repeat = 15;
+  result.fp32 = {.median_seconds = 0.004, .low_seconds = 0.003, .high_seconds = 0.005};
+  result.int8 = {.median_seconds = 0.001, .low_seconds = 0.0005, .high_seconds = 0.002};
+  const std::vector<RuntimeTimes> times{
+      times_in_qtool(result),
+      times_of_runs("ONNX Runtime 9.9 (node)", 2, {{0.002, 0.001, 0.003}, {0.004, 0.005, 0.004}})};
+  const std::string text = text_of(times);
+  EXPECT_THAT(text, HasSubstr("\nin qtool, median of 15 runs, 2 threads\n"
+                              "FP32: 4.000 ms (95 %: 3.000 to 5.000)\n"
+                              "INT8: 1.000 ms (95 %: 0.500 to 2.000)\n"
+                              "speed-up in qtool: 4.00x\n"));
+  EXPECT_THAT(text, HasSubstr("\nin ONNX Runtime 9.9 (node), median of 3 runs, 2 threads\n"
+                              "FP32: 2.000 ms (95 %: 1.000 to 3.000)\n"
+                              "INT8: 4.000 ms (95 %: 4.000 to 5.000)\n"
+                              "speed-up in ONNX Runtime 9.9 (node): 0.50x\n"));
+  EXPECT_EQ(medians_text(times.back()), "in ONNX Runtime 9.9 (node): FP32 2.000 ms, INT8 4.000 ms");
+  EXPECT_EQ(text_of(std::vector<RuntimeTimes>{}), "");
+
+  const json parsed = json::parse(json_of(two_model_result(), SourcedPreprocess(), times));
+  EXPECT_EQ(parsed["times"][0]["runtime"], "qtool");
+  EXPECT_EQ(parsed["times"][0]["int8"]["low_seconds"], 0.0005);
+  EXPECT_EQ(parsed["times"][1]["repeat"], 3);
+  EXPECT_EQ(parsed["times"][1]["fp32"]["median_seconds"], 0.002);
+  EXPECT_FALSE(json::parse(json_of(two_model_result(), SourcedPreprocess())).contains("times"));
+  EXPECT_EQ(json::parse(json_of(result, &times.back()))["also"], parsed["times"][1]);
+}
+
+TEST(TextOfRuntimeTimes, HasNoSpeedUpOfAModelAlone) {
+  const RuntimeTimes times = times_of_runs("ONNX Runtime 9.9 (node)", 1, {{0.002, 0.001, 0.003}});
+  EXPECT_THAT(text_of(times), testing::Not(HasSubstr("speed-up")));
+  EXPECT_EQ(medians_text(times), "in ONNX Runtime 9.9 (node): FP32 2.000 ms");
+  EXPECT_FALSE(json::parse(json_of(times)).contains("int8"));
+}
+
 TEST(TextOfFaster, SaysWhatStaysInFp32AndWhatThatBrings) {
   FasterResult result;
   result.threads = 2;

@@ -66,7 +66,7 @@ CommandWords AutoLines::eval(const std::string& model, std::int64_t limit) const
   add_samples(compares, line);
   line.take(command_, {"--labels"});
   line.take_group(command_, "Outputs", denies_boxes() ? "--boxes" : "");
-  line.take(command_, {"--threads"});
+  line.take(command_, {"--also-time", "--threads"});
   return line.words();
 }
 
@@ -80,7 +80,8 @@ CommandWords AutoLines::again(const std::string& target, const UsualPreprocessin
   }
   if (target != kDefaultTarget) line.value("--target", target);
   if (!search.empty()) line.value("--search", search);
-  line.take(command_, {"--effort", "--min-sqnr", "--output-dir", "--labels", "--threads"});
+  line.take(command_,
+            {"--effort", "--min-sqnr", "--output-dir", "--labels", "--also-time", "--threads"});
   line.take_group(command_, "Outputs");
   return line.words();
 }

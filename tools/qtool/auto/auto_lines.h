@@ -7,6 +7,7 @@
 #include "auto/detector_advice.h"
 #include "cli/command.h"
 #include "options/accuracy.h"
+#include "options/also_time.h"
 #include "options/images.h"
 #include "options/outputs.h"
 #include "options/run.h"
@@ -31,6 +32,7 @@ struct AutoCommand {
   SampleOptions images;
   PreprocessOptions preprocess;
   OutputOptions outputs;
+  AlsoTimeOption also_time;
   RunOptions run;
 };
 

@@ -160,6 +160,7 @@ void run_auto(AutoCommand& options, Command& command) {
   if (options.target == kDefaultTarget) {
     made.functions_left = count_functions(fp32.executor->whole_graph(), find_target("qtool"));
   }
+  options.also_time.require_runtime();
   make_folder(options.folder);
   for (const std::string& file : {files.table, files.model}) declare_output(file);
   if (!options.report.empty()) declare_output(options.report);
@@ -219,6 +220,9 @@ void run_auto(AutoCommand& options, Command& command) {
       advice = advise(figures_of(made));
     }
   }
+  MeasuredTimes times = options.also_time.measure(models, others, eval.preprocess,
+                                                  options.images.policy(), options.run);
+  made.times = std::move(times.runtimes);
   made.commands.push_back(lines.quantize(files.model));
   made.commands.push_back(lines.eval(files.model, halves.compares.limit));
   const auto next = lines.next(advice, made);
@@ -233,6 +237,7 @@ void run_auto(AutoCommand& options, Command& command) {
   options.run.json ? print_result(json_of(made, advice, next))
                    : print_text(text_of(made, advice, next, result_columns()));
   stop_if_interrupted();
+  times.require();
 }
 
 }  // namespace
@@ -279,6 +284,7 @@ void add_auto(Program& program, Session& session) {
   options->outputs.add_to(command);
   options->outputs.allow_no_boxes(command);
   add_verify_limit(command, options->min_sqnr_db);
+  options->also_time.add_to(command);
   options->run.add_to(command);
   command.show_first({"model", "--images", "--inputs", "--compare", "--labels", "--limit",
                       "--preprocess", "--target", "--effort", "--search", "--boxes", "--report",

@@ -10,11 +10,11 @@
 #include "console.h"
 #include "files.h"
 #include "model.h"
+#include "options/also_time.h"
 #include "options/images.h"
 #include "options/run.h"
 #include "options/sequence.h"
 #include "options/shape.h"
-#include "other_programs/other_runtime.h"
 #include "progress.h"
 #include "qtool/compare/profile.h"
 #include "report/profile.h"
@@ -22,8 +22,6 @@
 
 namespace qtool::tool {
 namespace {
-
-constexpr std::int64_t kUntimedRuns = 3;
 
 struct BenchCommand {
   std::string model;
@@ -33,7 +31,7 @@ struct BenchCommand {
   SequenceOptions sequence;
   std::optional<std::int64_t> batch;
   std::int64_t repeat = 50;
-  std::string also_time;
+  AlsoTimeOption also_time;
   RunOptions run;
 };
 
@@ -44,23 +42,6 @@ std::vector<Tensor> bench_sample(const BenchCommand& options, const Graph& graph
     return load_tensors(tensors, tensors.entries.front());
   }
   return noise_of(graph, options.shapes.concrete(graph, options.batch));
-}
-
-// The times of the same models in the runtime of --also-time.
-std::optional<OtherTimes> also_time(const BenchCommand& options, const ProfileResult& result,
-                                    std::span<const Tensor> sample) {
-  if (options.also_time.empty()) return std::nullopt;
-  OtherRuntimeJob job;
-  job.models = {options.model};
-  job.threads = result.threads;
-  job.repeat = options.repeat;
-  job.seconds = result.fp32.median_seconds;
-  if (result.int8) {
-    job.models.push_back(options.int8);
-    job.seconds += result.int8->median_seconds;
-  }
-  job.seconds *= static_cast<double>(options.repeat + kUntimedRuns);
-  return time_in_onnxruntime(job, sample);
 }
 
 ProfileResult profile_with_progress(const BenchCommand& options, const Models& models,
@@ -78,7 +59,7 @@ void run_bench(BenchCommand& options) {
   const Models models = open_models(options.model, options.int8);
   const std::vector<Tensor> sample = bench_sample(options, models.fp32.executor->graph());
   const ProfileResult result = profile_with_progress(options, models, sample);
-  const std::optional<OtherTimes> other = also_time(options, result, sample);
+  const std::optional<RuntimeTimes> other = options.also_time.time_again(result, models, sample);
   if (options.run.json) {
     print_result(json_of(result, other ? &*other : nullptr));
     return;
@@ -109,12 +90,7 @@ void add_bench(Program& program, Session& session) {
       .placeholder("N")
       .check(whole_number(1, 1000000))
       .show_default();
-  command
-      .option("--also-time", options->also_time,
-              "Time the models in this runtime too\n"
-              "onnxruntime, of Python or node, whichever is installed.")
-      .placeholder("RUNTIME")
-      .one_of({"onnxruntime"});
+  options->also_time.add_to(command);
   options->run.add_to(command);
   command.show_first({"model", "--int8", "--batch", "--shape", "--dim", "--inputs", "--repeat",
                       "--also-time", "--threads", "--json", "--quiet", "--help"});

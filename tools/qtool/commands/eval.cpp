@@ -9,6 +9,7 @@
 #include "console.h"
 #include "files.h"
 #include "model.h"
+#include "options/also_time.h"
 #include "options/images.h"
 #include "options/limits.h"
 #include "options/outputs.h"
@@ -36,6 +37,7 @@ struct EvalCommand {
   OutputOptions outputs;
   LimitOptions limits;
   RequantizeOption requantize;
+  AlsoTimeOption also_time;
   RunOptions run;
 };
 
@@ -71,15 +73,20 @@ void run_eval(EvalCommand& options, const Command& command) {
       options.images, stored_preprocess_of(models), models.fp32.loaded);
   if (preprocess) eval.preprocess = preprocess->preprocess;
   eval.batch = options.batch;
+  options.also_time.require_runtime();
   const EvalResult result =
       evaluate_with_progress(command, models, options.images, samples, eval, options.run);
   write_tables(options, result);
-  options.run.json ? print_result(json_of(result, preprocess))
+  const MeasuredTimes times = options.also_time.measure(models, samples, eval.preprocess,
+                                                        options.images.policy(), options.run);
+  options.run.json ? print_result(json_of(result, preprocess, times.runtimes))
                    : print_text(to_text(text_of(result, result_columns()),
-                                        overlap_line(result.overlap, ": not held out")));
+                                        overlap_line(result.overlap, ": not held out"),
+                                        text_of(times.runtimes)));
   stop_if_interrupted();
   require_useful(result);
   options.limits.require(result);
+  times.require();
 }
 
 }  // namespace
@@ -134,6 +141,8 @@ void add_eval(Program& program, Session& session) {
   }
   options->limits.add_to(command);
   options->requantize.add_to(command);
+  options->also_time.add_to(command);
+  command.not_with("--also-time", {{"--requantize", {"gemmlowp", "single"}}});
   options->run.add_to(command);
   command.show_first({"model", "--int8", "--images", "--inputs", "--labels", "--limit",
                       "--preprocess", "--boxes", "--flips", "--threads", "--json", "--quiet",

@@ -206,11 +206,16 @@ std::vector<double> run_seconds(const Host& host, const std::string& text, std::
   return seconds;
 }
 
-// The times in the answer of a host. nullopt if it lacks the runtime; `lacks` then says so.
-std::optional<OtherTimes> times_of(const Host& host, const ChildOutput& child,
-                                   const OtherRuntimeJob& job, std::string& lacks) {
-  OtherTimes times;
-  times.threads = job.threads;
+/// What a host answered.
+struct HostAnswer {
+  std::string runtime{};                       ///< `ONNX Runtime 1.20.1 (python3)`
+  std::vector<std::vector<double>> seconds{};  ///< of every run, for each model
+};
+
+// Reads the answer of a host. nullopt if it lacks the runtime; `lacks` then says so.
+std::optional<HostAnswer> read_answer(const Host& host, const ChildOutput& child,
+                                      const OtherRuntimeJob& job, std::string& lacks) {
+  HostAnswer answer;
   for (const std::string& line : split(child.output, '\n')) {
     if (const auto what = rest_of(line, "missing")) {
       lacks = to_text(host.program, " has none (", what->substr(0, 200), ")");
@@ -221,11 +226,11 @@ std::optional<OtherTimes> times_of(const Host& host, const ChildOutput& child,
                   to_text("ONNX Runtime does not run the model: ", what->substr(0, 1000)));
     }
     if (const auto version = rest_of(line, "version")) {
-      times.runtime = to_text("ONNX Runtime ", version->substr(0, 40), " (", host.program, ")");
+      answer.runtime = to_text("ONNX Runtime ", version->substr(0, 40), " (", host.program, ")");
     }
     const auto seconds = rest_of(line, "seconds");
-    if (seconds && times.seconds.size() < job.models.size()) {
-      times.seconds.push_back(run_seconds(host, *seconds, job.repeat));
+    if (seconds && answer.seconds.size() < job.models.size()) {
+      answer.seconds.push_back(run_seconds(host, *seconds, job.repeat));
     }
   }
   if (child.code != 0) {
@@ -233,15 +238,14 @@ std::optional<OtherTimes> times_of(const Host& host, const ChildOutput& child,
                 to_text("program '", host.program, "' ends with ", child.code, ": ",
                         child.last_error.empty() ? "no message" : child.last_error));
   }
-  if (times.runtime.empty() || times.seconds.size() != job.models.size()) {
-    fail_answer(host, to_text(times.seconds.size(), " of ", job.models.size(), " models"));
+  if (answer.runtime.empty() || answer.seconds.size() != job.models.size()) {
+    fail_answer(host, to_text(answer.seconds.size(), " of ", job.models.size(), " models"));
   }
-  return times;
+  return answer;
 }
 
-}  // namespace
-
-OtherTimes time_in_onnxruntime(const OtherRuntimeJob& job, std::span<const Tensor> inputs) {
+// Asks one host after the other for the times, until one has the runtime.
+HostAnswer ask_hosts(const OtherRuntimeJob& job, std::span<const Tensor> inputs) {
   const Descriptor input = input_file(inputs);
   const std::chrono::duration<double> limit(kLeastSeconds + kTimesSlower * job.seconds);
   std::string found;
@@ -250,8 +254,8 @@ OtherTimes time_in_onnxruntime(const OtherRuntimeJob& job, std::span<const Tenso
     const std::optional<ChildOutput> child = run_child(words_for(host, job, inputs), input, limit);
     if (!child) {
       lacks = to_text(host.program, " is not on PATH");
-    } else if (std::optional<OtherTimes> times = times_of(host, *child, job, lacks)) {
-      return *std::move(times);
+    } else if (std::optional<HostAnswer> answer = read_answer(host, *child, job, lacks)) {
+      return *std::move(answer);
     }
     found += to_text(found.empty() ? "" : "; ", host.package, ": ", lacks);
   }
@@ -260,5 +264,14 @@ OtherTimes time_in_onnxruntime(const OtherRuntimeJob& job, std::span<const Tenso
                       ". Install one of them (pip install onnxruntime, or npm install "
                       "onnxruntime-node in this folder)"));
 }
+
+}  // namespace
+
+RuntimeTimes time_in_onnxruntime(const OtherRuntimeJob& job, std::span<const Tensor> inputs) {
+  HostAnswer answer = ask_hosts(job, inputs);
+  return times_of_runs(std::move(answer.runtime), job.threads, answer.seconds);
+}
+
+void require_onnxruntime() { static_cast<void>(ask_hosts({}, {})); }
 
 }  // namespace qtool::tool

@@ -1,0 +1,72 @@
+#include "options/also_time.h"
+
+#include <cstdint>
+
+#include "other_programs/other_runtime.h"
+#include "progress.h"
+#include "qtool/compare/evaluate.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr std::int64_t kUntimedRuns = 3;
+constexpr std::int64_t kRunsBeside = 15;  // of measure(); bench has --repeat
+
+ProfileResult time_in_qtool(const Models& models, std::span<const Tensor> sample,
+                            const RunOptions& run) {
+  ProgressDisplay progress("time", "runs", run.progress_style());
+  ProfileOptions options;
+  options.threads = run.threads;
+  options.repeat = kRunsBeside;
+  options.progress = progress.callback();
+  return profile(*models.fp32.executor, models.int8_executor(), sample, options);
+}
+
+}  // namespace
+
+void MeasuredTimes::require() const {
+  if (failure) throw Error(*failure);
+}
+
+void AlsoTimeOption::add_to(Command& command) {
+  command
+      .option("--also-time", runtime_,
+              "Time the models in this runtime too\n"
+              "onnxruntime, of Python or node, whichever is installed.")
+      .placeholder("RUNTIME")
+      .one_of({"onnxruntime"});
+}
+
+void AlsoTimeOption::require_runtime() const {
+  if (!runtime_.empty()) require_onnxruntime();
+}
+
+std::optional<RuntimeTimes> AlsoTimeOption::time_again(const ProfileResult& in_qtool,
+                                                       const Models& models,
+                                                       std::span<const Tensor> sample) const {
+  if (runtime_.empty()) return std::nullopt;
+  OtherRuntimeJob job;
+  job.models = {models.fp32.path};
+  job.threads = in_qtool.threads;
+  job.repeat = in_qtool.repeat;
+  job.seconds = in_qtool.fp32.median_seconds;
+  if (in_qtool.int8) {
+    job.models.push_back(models.int8->path);
+    job.seconds += in_qtool.int8->median_seconds;
+  }
+  job.seconds *= static_cast<double>(job.repeat + kUntimedRuns);
+  return time_in_onnxruntime(job, sample);
+}
+
+MeasuredTimes AlsoTimeOption::measure(const Models& models, const Samples& samples,
+                                      const Preprocess& preprocess, BadImages policy,
+                                      const RunOptions& run) const try {
+  if (runtime_.empty()) return {};
+  const std::vector<Tensor> sample = first_sample(samples, preprocess, policy);
+  const ProfileResult in_qtool = time_in_qtool(models, sample, run);
+  return {{times_in_qtool(in_qtool), *time_again(in_qtool, models, sample)}, {}};
+} catch (const Error& error) {
+  return {{}, error};
+}
+
+}  // namespace qtool::tool
