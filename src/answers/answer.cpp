@@ -76,15 +76,19 @@ std::vector<std::int64_t> best_path(std::span<const float> scores, std::int64_t 
   return text;
 }
 
-std::optional<BoxMatch> AnswerAgreement::judged_boxes() const {
-  if (!boxes || boxes->matches.empty()) return std::nullopt;
+std::optional<std::size_t> BoxAgreement::judged() const {
+  if (matches.empty()) return std::nullopt;
   // Entries are sorted by score, then by IoU. The last entry with the first score has the highest
   // IoU.
-  const std::vector<BoxMatch>& matches = boxes->matches;
   const auto end = std::find_if(matches.begin(), matches.end(), [&](const BoxMatch& match) {
     return match.score != matches.front().score;
   });
-  return *(end - 1);
+  return static_cast<std::size_t>(end - matches.begin()) - 1;
+}
+
+std::optional<BoxMatch> AnswerAgreement::judged_boxes() const {
+  const std::optional<std::size_t> judged = boxes ? boxes->judged() : std::nullopt;
+  return judged ? std::optional(boxes->matches[*judged]) : std::nullopt;
 }
 
 AnswerReader::AnswerReader(const AnswerOptions& options, const Plan& plan, TensorLayout layout,

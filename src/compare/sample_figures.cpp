@@ -28,6 +28,22 @@ std::optional<Interval> share_interval(std::span<const double> values, std::size
 
 }  // namespace
 
+void BoxFigures::add(std::span<const BoxCounts> boxes) {
+  counts_.resize(std::max(counts_.size(), boxes.size()));
+  for (std::size_t k = 0; k < boxes.size(); ++k) {
+    const BoxCounts& counts = boxes[k];
+    counts_[k].insert(counts_[k].end(),
+                      {static_cast<double>(counts.fp32), static_cast<double>(counts.kept),
+                       static_cast<double>(counts.int8 - counts.kept)});
+  }
+}
+
+void BoxFigures::write_intervals(std::size_t k, BoxMatch& match) const {
+  if (k >= counts_.size()) return;
+  match.kept_interval = share_interval(counts_[k], 1, match.kept, match.fp32);
+  match.added_interval = share_interval(counts_[k], 2, match.added(), match.fp32);
+}
+
 void SampleFigures::add(std::span<const ComparedOutput> outputs, std::span<const BoxCounts> boxes) {
   sqnr_db_.resize(std::max(sqnr_db_.size(), outputs.size()));
   sums_.resize(sqnr_db_.size());
@@ -35,13 +51,7 @@ void SampleFigures::add(std::span<const ComparedOutput> outputs, std::span<const
     sqnr_db_[k].push_back(outputs[k].error.sqnr_db);
     sums_[k].insert(sums_[k].end(), {outputs[k].sums.signal, outputs[k].sums.noise});
   }
-  boxes_.resize(std::max(boxes_.size(), boxes.size()));
-  for (std::size_t k = 0; k < boxes.size(); ++k) {
-    const BoxCounts& counts = boxes[k];
-    boxes_[k].insert(boxes_[k].end(),
-                     {static_cast<double>(counts.fp32), static_cast<double>(counts.kept),
-                      static_cast<double>(counts.int8 - counts.kept)});
-  }
+  boxes_.add(boxes);
 }
 
 void SampleFigures::add_top1(bool fp32, bool int8) {
@@ -55,11 +65,7 @@ void SampleFigures::write_intervals(EvalResult& result) const {
   }
   if (result.answers.boxes) {
     std::vector<BoxMatch>& matches = result.answers.boxes->matches;
-    for (std::size_t k = 0; k < std::min(boxes_.size(), matches.size()); ++k) {
-      BoxMatch& match = matches[k];
-      match.kept_interval = share_interval(boxes_[k], 1, match.kept, match.fp32);
-      match.added_interval = share_interval(boxes_[k], 2, match.added(), match.fp32);
-    }
+    for (std::size_t k = 0; k < matches.size(); ++k) boxes_.write_intervals(k, matches[k]);
   }
   if (std::optional<TextAgreement>& texts = result.answers.texts) {
     texts->equal_interval = wilson_interval(texts->equal, texts->all);

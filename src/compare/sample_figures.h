@@ -10,6 +10,21 @@
 
 namespace qtool {
 
+/// The counts of the boxes of single samples, from which the intervals of their shares are
+/// computed. Samples are added in the order of the list. Memory: 24 bytes for each entry of
+/// BoxAgreement::matches, per sample.
+class BoxFigures {
+ public:
+  /// `boxes`: one for each entry of BoxAgreement::matches, as AnswerScorer::add() returns them.
+  void add(std::span<const BoxCounts> boxes);
+  /// Writes the intervals of entry `k` to `match`, which has the figures of all samples that were
+  /// added. Cost: as bootstrap_interval(), twice.
+  void write_intervals(std::size_t k, BoxMatch& match) const;
+
+ private:
+  std::vector<std::vector<double>> counts_;  // [entry][sample, FP32's, kept and added]
+};
+
 /// The figures of single samples, from which evaluate() computes its intervals. Samples are added
 /// in the order of the list. Memory: 24 bytes for each output and each entry of
 /// BoxAgreement::matches, per sample.
@@ -27,8 +42,8 @@ class SampleFigures {
  private:
   std::vector<std::vector<double>> sqnr_db_;  // [output][sample]
   std::vector<std::vector<double>> sums_;     // [output][sample, signal and noise]
-  std::vector<std::vector<double>> boxes_;    // [entry][sample, FP32's, kept and added]
-  std::vector<double> top1_;                  // [labelled sample]
+  BoxFigures boxes_;
+  std::vector<double> top1_;  // [labelled sample]
 };
 
 }  // namespace qtool

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -241,6 +242,10 @@ struct BoxAgreement {
   double nms_iou = 0.0;
   std::int64_t images = 0;
   std::vector<BoxMatch> matches{};  ///< sorted by score, then by IoU (0.5, 0.7)
+
+  /// The index of the entry of `matches` by which a model is judged: that for the lowest score at
+  /// the highest IoU. nullopt without entries.
+  [[nodiscard]] std::optional<std::size_t> judged() const;
 };
 
 /// How the first output of a network becomes a class for each pixel.
@@ -338,8 +343,8 @@ struct AnswerAgreement {
   std::optional<EqualAnswers> decisions;  ///< over all numbers of all samples
   std::optional<TextAgreement> texts;
 
-  /// The entry of BoxAgreement::matches by which a model is judged: that for the lowest score at
-  /// the highest IoU. nullopt without boxes.
+  /// The entry of BoxAgreement::matches by which a model is judged, see BoxAgreement::judged().
+  /// nullopt without boxes.
   [[nodiscard]] std::optional<BoxMatch> judged_boxes() const;
 };
 
