@@ -42,6 +42,26 @@ struct Judged {
   [[nodiscard]] bool is_bad() const { return high() < limit; }
 };
 
+// The shares of FP32's boxes that INT8 keeps, and that it does not add. FP32 must find a box.
+struct JudgedBoxes {
+  Judged kept;
+  Judged fresh;
+};
+
+JudgedBoxes judged(const BoxMatch& match) {
+  JudgedBoxes boxes{{share_of(match.kept, match.fp32), match.kept_interval, kLeastShare},
+                    {1.0 - share_of(match.added(), match.fp32), {}, kLeastShare}};
+  if (match.added_interval) {
+    boxes.fresh.interval = {1.0 - match.added_interval->high, 1.0 - match.added_interval->low};
+  }
+  return boxes;
+}
+
+// Whether a share has an interval, and the whole interval reaches the limit.
+bool is_surely_good(const std::optional<AnswerShare>& share, double limit) {
+  return share && share->interval && Judged{share->value, share->interval, limit}.is_good();
+}
+
 // The number of samples with which the interval of a figure would probably end at its limit; 0 if
 // it is very large.
 std::int64_t samples_to_ask(const Judged& figure, std::int64_t samples) {
@@ -85,11 +105,9 @@ std::string range_of(const Judged& share) {
 // or else the noise of the outputs.
 std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   if (const std::optional<BoxMatch> match = compared.answers.judged_boxes()) {
-    const Judged kept{share_of(match->kept, match->fp32), match->kept_interval, kLeastShare};
-    Judged fresh{1.0 - share_of(match->added(), match->fp32), {}, kLeastShare};
-    if (match->added_interval) {
-      fresh.interval = {1.0 - match->added_interval->high, 1.0 - match->added_interval->low};
-    }
+    const JudgedBoxes boxes = judged(*match);
+    const Judged& kept = boxes.kept;
+    const Judged& fresh = boxes.fresh;
     if (kept.is_good() && fresh.is_good()) return std::nullopt;
     const bool by_kept = kept.is_bad() || (!fresh.is_bad() && !kept.is_good());
     return doubtful(
@@ -213,6 +231,16 @@ Advice advise(const FirstFigures& figures) {
                           option_for_fields(figures.assumed));
   }
   return advice;
+}
+
+bool keeps_enough(const KeptAnswers& answers) {
+  if (const std::optional<BoxMatch>& match = answers.boxes) {
+    if (match->fp32 == 0 || !match->kept_interval || !match->added_interval) return false;
+    const JudgedBoxes boxes = judged(*match);
+    return boxes.kept.is_good() && boxes.fresh.is_good();
+  }
+  return is_surely_good(answers.pixels, kLeastShare) &&
+         is_surely_good(answers.mean_iou, kMinMeanIou);
 }
 
 std::string_view name_of(NextStep step) {

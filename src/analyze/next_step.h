@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qtool/analyze/analyze.h"
 #include "qtool/compare/evaluate.h"
 
 namespace qtool {
@@ -54,6 +55,11 @@ struct Advice {
   std::int64_t samples = 0;
 };
 Advice advise(const FirstFigures& figures);
+
+/// Whether a changed model keeps enough of FP32's boxes or, without boxes, of its pixels: whether
+/// the whole interval of each figure that advise() judges reaches its limit. false without an
+/// interval, and where neither boxes nor pixels were compared.
+bool keeps_enough(const KeptAnswers& answers);
 
 /// The name of a step in JSON: `keep_nodes`.
 std::string_view name_of(NextStep step);

@@ -60,6 +60,7 @@ class SuggestionSearch {
     SuggestResult result;
     result.noun = noun_;
     result.sqnr_db = unchanged;
+    result.answers = kept_answers(tried_.front().score);
     result.min_gain_db = options_.min_gain_db;
     result.threads = resolve_threads(options_.threads);
     result.suggestions = suggestions();

@@ -1,12 +1,8 @@
 #include "analyze/suggest_choice.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <optional>
 #include <utility>
 
-#include "compare/intervals.h"
 #include "compare/output_noise.h"
 
 namespace qtool {
@@ -36,12 +32,6 @@ struct SuggestedGains {
 bool is_as_good_on_integers(const Suggestion& a, const Suggestion& b) {
   return a.change.exclude.empty() && !b.change.exclude.empty() && a.gain_interval_db &&
          a.gain_interval_db->high >= b.gain_db;
-}
-
-std::optional<Interval> class_interval(const TrialScore& score) {
-  if (!score.agreement || score.boxes || score.equal_pixels) return std::nullopt;
-  const double equal = *score.agreement * static_cast<double>(score.images);
-  return wilson_interval(std::llround(equal), score.images);
 }
 
 }  // namespace
@@ -95,7 +85,7 @@ std::vector<Suggestion> chosen(std::span<const Trial> tried, const SuggestOption
     if (suggestion.gain_db < options.min_gain_db) continue;
     suggestion.gain_interval_db = gain_interval(trial, base);
     suggestion.worst_interval_db = worst_output_interval(trial);
-    suggestion.agreement_interval = class_interval(trial.score);
+    suggestion.answers = kept_answers(trial.score);
     suggestion.integer_share = trial.score.integer_share;
     suggestion.making_seconds = trial.making_seconds;
     all.push_back(std::move(suggestion));

@@ -27,61 +27,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The answers of FP32, and of the models that run together, for one image.
-struct Answers {
-  bool usable = false;
-  bool fp32 = false;
-  std::int64_t fp32_class = -1;
-  std::vector<SqnrSums> sums;          // [plan * outputs + output]
-  std::vector<bool> answered;          // per plan
-  std::vector<std::int64_t> class_of;  // per plan
-};
-
 std::int64_t top_class(const FloatOutputs& outputs, std::int64_t classes) {
   if (classes == 0 || !has_answer(outputs[0])) return -1;
   return top_k(outputs[0], 1).front();
 }
-
-/// Computes the score of one plan. Samples are added in the order of the list.
-class ScoreSums {
- public:
-  /// `p`: index of the plan; `outputs`: its number of outputs; `label`: label of the sample.
-  void add(const Answers& one, std::size_t p, std::size_t outputs, std::int64_t label) {
-    sums_.resize(outputs);
-    ++score_.images;
-    if (label >= 0) ++score_.labelled;
-    if (label >= 0 && one.fp32_class == label) ++score_.fp32_top1;
-    if (label >= 0 && one.class_of[p] == label) ++score_.top1;
-    if (one.fp32_class >= 0) ++answered_;
-    if (one.fp32_class >= 0 && one.class_of[p] == one.fp32_class) ++equal_;
-    if (!one.fp32) return;
-    if (!one.answered[p]) {
-      ++score_.unanswered;
-      return;
-    }
-    ++compared_;
-    for (std::size_t o = 0; o < outputs; ++o) sums_[o] += one.sums[p * outputs + o];
-  }
-
-  [[nodiscard]] TrialScore score(std::size_t outputs) const {
-    TrialScore score = score_;
-    score.sqnr_db.assign(outputs, -kSqnrLimitDb);
-    if (answered_ > 0) {
-      score.agreement = static_cast<double>(equal_) / static_cast<double>(score.images);
-    }
-    for (std::size_t o = 0; compared_ > 0 && o < outputs; ++o) {
-      score.sqnr_db[o] = sums_[o].decibels();
-    }
-    return score;
-  }
-
- private:
-  TrialScore score_;
-  std::vector<SqnrSums> sums_;  // per output, over the images that both models answered
-  std::int64_t compared_ = 0;
-  std::int64_t answered_ = 0;  // images for which FP32 gives a class
-  std::int64_t equal_ = 0;
-};
 
 /// Adds the sums of one image to a group of each trial. `trial_of`: the trial of each plan.
 void add_to_group(const std::vector<SqnrSums>& sums, std::size_t group, std::size_t outputs,
@@ -154,11 +103,11 @@ std::optional<Interval> worst_output_interval(const Trial& trial) {
 }
 
 Trials::Trials(const Executor& fp32, const StaticInputs& base, const Samples& samples,
-               const SuggestOptions& options, AnswerOptions answers)
-    : fp32_(fp32), base_(base), samples_(samples), options_(options), answers_(std::move(answers)) {
+               const SuggestOptions& options)
+    : fp32_(fp32), base_(base), samples_(samples), options_(options) {
   const std::vector<Tensor> first = first_sample(samples, options.preprocess, options.bad_images);
-  require_fitting_detector(answers_, fp32, first, options.preprocess.layout);
-  if (samples.names_given() && !answers_.boxes && !answers_.mask) {
+  require_fitting_detector(options.answers, fp32, first, options.preprocess.layout);
+  if (samples.names_given() && !reads_agreement(options.answers)) {
     require_name_per_class(samples.class_names(),
                            classes_of(fp32, first, 1, Requantization::kFloat));
   }
@@ -317,16 +266,15 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     Workspace fp32;
     std::vector<Workspace> int8;
     KeptOutputs reference;
-    std::vector<AnswerScorer> scorers;  // per plan
   };
   std::vector<Worker> workers(static_cast<std::size_t>(sample_workers(samples_, options_)));
-  std::vector<Answers> answers(kSampleBlock);  // for the samples since the last merge
-  std::vector<ScoreSums> scores(plans.size());
+  std::vector<TriedAnswers> answers(kSampleBlock);  // for the samples since the last merge
+  std::vector<TrialScoreSums> scores(plans.size(), TrialScoreSums(options_.answers));
   std::vector<SqnrSums> sums(plans.size() * outputs);
   std::size_t usable = 0;
   const auto merge = [&](std::size_t begin, std::size_t end) {
     for (std::size_t entry = begin; entry < end; ++entry) {
-      const Answers one = std::exchange(answers[entry % kSampleBlock], {});
+      const TriedAnswers one = std::exchange(answers[entry % kSampleBlock], {});
       if (!one.usable) continue;
       for (std::size_t i = 0; i < one.sums.size(); ++i) sums[i] += one.sums[i];
       add_to_group(one.sums, usable++ % kJackknifeGroups, outputs, trial_of, trials);
@@ -334,8 +282,8 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
       for (std::size_t p = 0; p < plans.size(); ++p) scores[p].add(one, p, outputs, label);
     }
   };
-  const AnswerReader reader(answers_, *fp32, options_.preprocess.layout);
-  const bool reads = answers_.boxes || answers_.mask;
+  const AnswerReader reader(options_.answers, *fp32, options_.preprocess.layout);
+  const bool reads = reads_agreement(options_.answers);
   const std::int64_t classes = reads ? 0 : class_count(fp32->outputs().front().shape, 1);
   AnalyzeOptions part = options_;
   if (options_.progress) {
@@ -350,15 +298,14 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
       [&](std::size_t entry, std::span<const TensorView> inputs, int index) {
         Worker& worker = workers[static_cast<std::size_t>(index)];
         worker.int8.resize(plans.size());
-        worker.scorers.resize(plans.size(), AnswerScorer(answers_));
-        Answers& answer = answers[entry % kSampleBlock];
+        TriedAnswers& answer = answers[entry % kSampleBlock];
         answer.usable = true;
         const std::span<const TensorView> reals = fp32->run(inputs, worker.fp32);
         worker.reference.keep(reals);
         const FloatOutputs real_floats(reals);
         answer.fp32 = all_answered(real_floats);
         answer.fp32_class = top_class(real_floats, classes);
-        const Answer real = reader.read(reals);
+        const Answer real = reads ? reader.read(reals) : Answer();
         for (std::size_t p = 0; p < plans.size(); ++p) {
           const std::span<const TensorView> made = plans[p]->run(inputs, worker.int8[p]);
           const std::vector<SqnrSums> compared = worker.reference.compare(made);
@@ -366,7 +313,9 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
           const FloatOutputs floats(made);
           answer.answered.push_back(all_answered(floats));
           answer.class_of.push_back(top_class(floats, classes));
-          if (reads) worker.scorers[p].add(real, reader.read(made));
+          if (!reads) continue;
+          AnswerScorer& scorer = answer.agreement.emplace_back(options_.answers);
+          answer.boxes.push_back(scorer.add(real, reader.read(made)));
         }
       },
       merge);
@@ -374,16 +323,6 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     Trial& trial = trials[trial_of[p]];
     trial.noise = noise_of(std::span(sums).subspan(p * outputs, outputs));
     trial.score = scores[p].score(outputs);
-    if (reads) {
-      AnswerScorer scorer(answers_);
-      for (const Worker& worker : workers) {
-        if (!worker.scorers.empty()) scorer += worker.scorers[p];
-      }
-      const AnswerAgreement agreement = scorer.result();
-      trial.score.agreement = agreement_of(agreement);
-      trial.score.boxes = agreement.judged_boxes();
-      trial.score.equal_pixels = equal_pixels_of(agreement);
-    }
     trial.score.integer_share = coverage_of(*plans[p]).integer_share();
   }
 }

@@ -9,30 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/agreement.h"
+#include "analyze/trial_score.h"
 #include "compare/metrics.h"
 #include "qtool/analyze/analyze.h"
-#include "qtool/answers/answer.h"
 #include "qtool/pipeline/recipe.h"
 
 namespace qtool {
-
-/// How the answers of a model compare with FP32 on the images. Figures are defined as in
-/// evaluate().
-struct TrialScore {
-  std::vector<double> sqnr_db;  ///< per output: pooled, over the images that both models answered
-  std::int64_t images = 0;
-  std::int64_t unanswered = 0;  ///< images that FP32 answered and this model did not
-  /// The share of the images with the top-1 class of FP32, or agreement_of() where boxes or a mask
-  /// are read. nullopt where the outputs are none of these.
-  std::optional<double> agreement{};
-  std::optional<BoxMatch> boxes{};       ///< AnswerAgreement::judged_boxes(), where boxes are read
-  std::optional<double> equal_pixels{};  ///< with a mask: share of pixels with FP32's class
-  std::int64_t labelled = 0;
-  std::int64_t fp32_top1 = 0;
-  std::int64_t top1 = 0;
-  double integer_share = 0.0;  ///< share of the multiplications on integers
-};
 
 /// A change, and the noise of the changed model. The noise is nullopt where quantize() refuses the
 /// change, where the change has no effect, or where nothing is left on integers.
@@ -63,7 +45,7 @@ class Trials {
 
   /// All arguments that are references must outlive the object.
   Trials(const Executor& fp32, const StaticInputs& base, const Samples& samples,
-         const SuggestOptions& options, AnswerOptions answers = {});
+         const SuggestOptions& options);
 
   /// The changed model; null where the change has no effect or nothing is left on integers.
   [[nodiscard]] std::unique_ptr<Executor> model(const Change& change) const;
@@ -117,7 +99,6 @@ class Trials {
   const StaticInputs& base_;
   const Samples& samples_;
   const SuggestOptions& options_;
-  AnswerOptions answers_;  ///< meaning of outputs that are not scores per class
   std::vector<Shape> shapes_;
   /// The base table with the scales of other weight methods, which may take seconds to choose. The
   /// key is the weight method and the effort, whose rewrites change the weights.

@@ -10,19 +10,7 @@ using Json = nlohmann::ordered_json;
 
 Json json_of_box_agreement(const BoxAgreement& agreement) {
   Json matches = Json::array();
-  for (const BoxMatch& match : agreement.matches) {
-    matches.push_back({{"score", match.score},
-                       {"iou", match.iou},
-                       {"fp32", match.fp32},
-                       {"int8", match.int8},
-                       {"kept", match.kept},
-                       {"kept_share", share_json(match.kept, match.fp32)},
-                       {"added", match.added()}});
-    const auto& precision = match.mean_average_precision;
-    matches.back()["mean_average_precision"] = precision ? Json(*precision) : Json();
-    matches.back()["kept_interval"] = interval_json(match.kept_interval);
-    matches.back()["added_interval"] = interval_json(match.added_interval);
-  }
+  for (const BoxMatch& match : agreement.matches) matches.push_back(json_of(match));
   return {{"detector", agreement.detector},
           {"nms_iou", agreement.nms_iou},
           {"images", agreement.images},
@@ -76,6 +64,20 @@ nlohmann::ordered_json median_json(const MedianInterval& interval) {
 Json interval_json(const std::optional<Interval>& interval) {
   if (!interval) return {};
   return Json::array({interval->low, interval->high});
+}
+
+Json json_of(const BoxMatch& match) {
+  const std::optional<double>& precision = match.mean_average_precision;
+  return {{"score", match.score},
+          {"iou", match.iou},
+          {"fp32", match.fp32},
+          {"int8", match.int8},
+          {"kept", match.kept},
+          {"kept_share", share_json(match.kept, match.fp32)},
+          {"added", match.added()},
+          {"mean_average_precision", precision ? Json(*precision) : Json()},
+          {"kept_interval", interval_json(match.kept_interval)},
+          {"added_interval", interval_json(match.added_interval)}};
 }
 
 Json json_of_outputs(const std::vector<OutputError>& outputs) {

@@ -21,6 +21,9 @@ nlohmann::ordered_json interval_json(const std::optional<Interval>& interval);
 /// {"median", "low", "high"}.
 nlohmann::ordered_json median_json(const MedianInterval& interval);
 
+/// The boxes that were counted and their shares, with intervals.
+nlohmann::ordered_json json_of(const BoxMatch& match);
+
 /// Adds `boxes`, `mask`, `decisions` and `texts` to `json`, each only if it was asked for.
 void add_agreement(const AnswerAgreement& agreement, nlohmann::ordered_json& json);
 

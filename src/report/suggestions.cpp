@@ -108,6 +108,39 @@ std::string by_source_text(const SuggestResult& result) {
   return to_text(text, "\n\n");
 }
 
+// `41.4 -> 80.0 % (73.2 to 86.0)`
+std::string shares_text(const std::optional<AnswerShare>& before, const AnswerShare& after) {
+  const auto number = [](double share) { return to_fixed(100.0 * share, 1); };
+  std::string text =
+      to_text(before ? to_text(number(before->value), " -> ") : "", number(after.value), " %");
+  if (after.interval) {
+    text += to_text(" (", number(after.interval->low), " to ", number(after.interval->high), ")");
+  }
+  return text;
+}
+
+// The share of FP32's boxes that are kept, or that are added. FP32 must find a box.
+AnswerShare kept_share(const BoxMatch& match) {
+  return {static_cast<double>(match.kept) / static_cast<double>(match.fp32), match.kept_interval};
+}
+AnswerShare added_share(const BoxMatch& match) {
+  return {static_cast<double>(match.added()) / static_cast<double>(match.fp32),
+          match.added_interval};
+}
+
+std::string boxes_text(const std::optional<BoxMatch>& before, const BoxMatch& after) {
+  if (after.fp32 == 0) return "no boxes of FP32 to keep";
+  // FP32 is the same for both models.
+  std::optional<AnswerShare> kept;
+  std::optional<AnswerShare> added;
+  if (before) {
+    kept = kept_share(*before);
+    added = added_share(*before);
+  }
+  return to_text("boxes kept ", shares_text(kept, kept_share(after)), ", added ",
+                 shares_text(added, added_share(after)));
+}
+
 }  // namespace
 
 std::string gain_text(const Suggestion& suggestion) {
@@ -117,6 +150,18 @@ std::string gain_text(const Suggestion& suggestion) {
                     to_signed_fixed(interval->high, 2), ")");
   }
   return to_text(text, ", to ", to_fixed(suggestion.sqnr_db, 2), " dB");
+}
+
+std::string answers_text(const KeptAnswers& before, const KeptAnswers& after) {
+  std::string text;
+  const auto add = [&text](const std::string& part) {
+    text += to_text(text.empty() ? "" : ", ", part);
+  };
+  if (after.boxes) add(boxes_text(before.boxes, *after.boxes));
+  if (after.pixels) add(to_text("pixels kept ", shares_text(before.pixels, *after.pixels)));
+  if (after.mean_iou) add(to_text("mean IoU ", shares_text(before.mean_iou, *after.mean_iou)));
+  if (after.classes) add(to_text("classes kept ", shares_text(before.classes, *after.classes)));
+  return text;
 }
 
 std::string cost_text(const Suggestion& suggestion, double before) {
@@ -155,9 +200,11 @@ std::string text_of(const SuggestResult& result, const MakingCommands& commands)
   for (const Suggestion& suggestion : result.suggestions) {
     const ChangeOptions options = options_of(suggestion.change);
     const ChangeLine line = line_of(options, commands);
-    text += to_text(
-        "\n", gain_text(suggestion), "\n  ", cost_text(suggestion, result.integer_share), "\n    ",
-        line.complete ? "" : to_text("options of qtool ", options.command, ": "), line.text, "\n");
+    const std::string answers = answers_text(result.answers, suggestion.answers);
+    text += to_text("\n", gain_text(suggestion), answers.empty() ? "" : "\n  ", answers, "\n  ",
+                    cost_text(suggestion, result.integer_share), "\n    ",
+                    line.complete ? "" : to_text("options of qtool ", options.command, ": "),
+                    line.text, "\n");
   }
   return text;
 }

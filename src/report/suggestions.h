@@ -35,6 +35,10 @@ ChangeLine line_of(const ChangeOptions& options, const MakingCommands& commands)
 
 /// `+2.25 dB (+1.90 to +2.60), to 22.67 dB`
 std::string gain_text(const Suggestion& suggestion);
+/// `boxes kept 41.4 -> 80.0 % (73.2 to 86.0), added 12.0 -> 3.5 % (1.9 to 6.4)`: the answers of the
+/// unchanged and of the changed model, with the interval of the changed one. Empty where no answers
+/// were compared.
+std::string answers_text(const KeptAnswers& before, const KeptAnswers& after);
 /// What a change costs: nodes in FP32, the time to make the model, and the time of an image against
 /// the unchanged model. `before`: share of the multiplications on integers without the change.
 std::string cost_text(const Suggestion& suggestion, double before);

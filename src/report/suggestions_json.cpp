@@ -1,12 +1,40 @@
 #include "report/suggestions_json.h"
 
+#include <optional>
+#include <string>
+
 #include "report/answers_json.h"
 #include "report/samples_json.h"
 
 namespace qtool {
+namespace {
+
+// The keys are those of eval.
+void add_share(const std::string& name, const std::optional<AnswerShare>& share,
+               nlohmann::ordered_json& json) {
+  if (!share) return;
+  json[name] = share->value;
+  json[name + "_interval"] = interval_json(share->interval);
+}
+
+// Only what was compared.
+nlohmann::ordered_json json_of_kept(const KeptAnswers& answers) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (answers.boxes) json["boxes"] = json_of(*answers.boxes);
+  if (answers.pixels) {
+    add_share("agreement", answers.pixels, json["mask"]);
+    add_share("mean_iou", answers.mean_iou, json["mask"]);
+  }
+  add_share("agreement", answers.classes, json);
+  return json;
+}
+
+}  // namespace
+
 nlohmann::ordered_json json_of(const SuggestResult& result, const MakingCommands& commands) {
   nlohmann::ordered_json json;
   json["sqnr_db"] = result.sqnr_db;
+  json["answers"] = json_of_kept(result.answers);
   json["tried"] = result.tried;
   json["images"] = result.images;
   json["learned_on"] = result.learned_on;
@@ -25,6 +53,7 @@ nlohmann::ordered_json json_of(const SuggestResult& result, const MakingCommands
                             {"sqnr_db", suggestion.sqnr_db},
                             {"gain_db", suggestion.gain_db},
                             {"gain_interval_db", interval_json(suggestion.gain_interval_db)},
+                            {"answers", json_of_kept(suggestion.answers)},
                             {"noise", suggestion.noise},
                             {"integer_share", suggestion.integer_share},
                             {"making_seconds", suggestion.making_seconds},
@@ -32,6 +61,7 @@ nlohmann::ordered_json json_of(const SuggestResult& result, const MakingCommands
                             {"slower_ratio", median_json(suggestion.cost.ratio)},
                             {"disturbed", suggestion.cost.disturbed},
                             {"gain_text", gain_text(suggestion)},
+                            {"answers_text", answers_text(result.answers, suggestion.answers)},
                             {"cost_text", cost_text(suggestion, result.integer_share)}});
   }
   json["by_source"] = nlohmann::ordered_json::array();

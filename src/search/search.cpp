@@ -56,6 +56,7 @@ class Search {
         memory_(options.partial),
         tried_(options) {
     trial_options_.preprocess = options.preprocess;
+    trial_options_.answers = options.answers;
     trial_options_.bad_images = options.bad_images;
     trial_options_.threads = options.threads;
     trial_options_.repeat = options.repeat;
@@ -74,7 +75,7 @@ class Search {
   /// Returns the results so far when it is stopped.
   SearchResult run() {
     try {
-      trials_.emplace(fp32_, base_, samples_, trial_options_, options_.answers);
+      trials_.emplace(fp32_, base_, samples_, trial_options_);
       exclusions_.emplace(fp32_.graph(), base_);
       estimate();
       try_sets({NodeSet()});

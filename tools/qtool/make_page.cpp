@@ -166,6 +166,7 @@ void write_page_of(const FirstModel& made, const PageSubject& subject, const Sta
   const Executor& fp32 = *subject.models.fp32.executor;
   SuggestOptions options;
   options.preprocess = completed(subject).preprocess;
+  options.answers = subject.eval.answers;
   options.bad_images = subject.images.policy();
   options.threads = subject.run.threads;
   options.sources = kSourcesOfFirstPage;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "qtool/answers/answer.h"
 #include "qtool/base/progress.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
@@ -197,6 +198,26 @@ struct Change {
   friend bool operator==(const Change&, const Change&) = default;
 };
 
+/// A share of answers.
+struct AnswerShare {
+  double value = 0.0;
+  /// For other images of the same kind, with 95 % confidence; nullopt for fewer than two images.
+  std::optional<Interval> interval{};
+};
+
+/// How far the answers of a model agree with FP32 on the images that judge changes. Only what
+/// SuggestOptions::answers name is filled; `classes` where they name neither boxes nor a mask and
+/// the first output is one score per class.
+struct KeptAnswers {
+  std::optional<BoxMatch> boxes{};  ///< see AnswerAgreement::judged_boxes()
+  /// The share of the pixels with FP32's class; its interval is the bootstrap over images.
+  std::optional<AnswerShare> pixels{};
+  /// MaskAgreement::mean_iou(); its interval is the jackknife over groups of images.
+  std::optional<AnswerShare> mean_iou{};
+  /// The share of the images with FP32's class; its interval is Wilson's.
+  std::optional<AnswerShare> classes{};
+};
+
 /// A change that was tried, and its effect.
 struct Suggestion {
   Change change;
@@ -208,8 +229,7 @@ struct Suggestion {
   std::optional<Interval> gain_interval_db{};
   /// The interval of the pooled SQNR of the worst output, likewise.
   std::optional<Interval> worst_interval_db{};
-  /// Wilson's interval of the share of images with FP32's class; nullopt without scores per class.
-  std::optional<Interval> agreement_interval{};
+  KeptAnswers answers{};        ///< of the changed model
   double integer_share = 0.0;   ///< of the multiplications
   double making_seconds = 0.0;  ///< time that making the model took, with what it learned
   RunCost cost{};               ///< time per image, against the unchanged model
@@ -232,6 +252,8 @@ struct LearningSamples {
 };
 
 struct SuggestOptions : AnalyzeOptions {
+  /// Meaning of outputs that are not scores per class. Decisions and texts are not compared.
+  AnswerOptions answers{};
   std::int64_t sources = 8;                ///< number of worst sources to look for changes for
   double min_gain_db = 0.5;                ///< the least gain of a suggested change
   std::int64_t most = 10;                  ///< the most suggestions
@@ -246,6 +268,7 @@ struct SuggestResult {
   std::string noun = "image";  ///< word for a sample, see Samples::noun()
   /// The SQNR of the base model without a change.
   double sqnr_db = 0.0;
+  KeptAnswers answers{};  ///< of the base model without a change
   std::int64_t tried = 0;
   std::int64_t images = 0;      ///< images that judged the changes
   std::int64_t learned_on = 0;  ///< other images that recipes learned from
@@ -279,10 +302,14 @@ struct SuggestResult {
 /// it may be of no use elsewhere. If the weights of the base were rounded on images, they are
 /// rounded anew on SuggestOptions::learning for every change, as a command would do. Noise does not
 /// depend on the number of threads. Times are measured while the changed model and the base take
-/// turns. `analysis` is the result of analyze() for the base model; the other arguments are as for
-/// analyze(). A change that quantize() refuses is skipped. Throws as analyze(), learn() and
-/// quantize() do. Cost: about sources * 4 INT8 runs per image, one FP32 run per image for every six
-/// of these, and about ten times the steps that learn.
+/// turns. The answers of each model are compared with those of FP32 in the run that measures its
+/// noise. They do not decide which changes are returned. `analysis` is the result of analyze() for
+/// the base model; the other arguments are as for analyze(). A change that quantize() refuses is
+/// skipped. Throws as analyze(), learn() and quantize() do, and Error(kMismatch) when the outputs
+/// do not suit SuggestOptions::answers. Cost: about sources * 4 INT8 runs per image, one FP32 run
+/// per image for every six of these, and about ten times the steps that learn. Memory: as
+/// analyze(); with boxes or a mask, also the counts of 64 images, and for each image 24 bytes for
+/// each entry of BoxAgreement::matches or 16 for its pixels, of six models.
 SuggestResult suggest(const Executor& fp32, const StaticInputs& base, const AnalyzeResult& analysis,
                       const Samples& samples, const SuggestOptions& options);
 

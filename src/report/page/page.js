@@ -218,6 +218,7 @@
       // The same words as in the text of the command, from the same measurement.
       at('suggestions').append(make('li', {},
         make('div', {}, make('strong', {}, change.gain_text)),
+        ...(change.answers_text ? [make('div', {}, change.answers_text)] : []),
         make('div', {}, change.cost_text),
         make('div', {class: 'copy'}, change.complete ? '' : `options of qtool ${change.command}: `,
           ...copied(change.line))));

@@ -93,16 +93,17 @@ std::string limit_text(const CommandWords& goal) {
   return to_text("the limit is ", goal[1], " %");
 }
 
-// Whether the whole interval of a changed model reaches the goal. Boxes and pixels are not measured
-// for changed models.
+// Whether the whole interval of a changed model reaches the goal.
 bool reaches(const Suggestion& suggestion, const CommandWords& goal, const EvalResult& compared) {
-  if (goal.size() != 2 || compared.answers.boxes || compared.answers.mask) return false;
+  if (goal.size() != 2) return false;
+  if (compared.answers.boxes || compared.answers.mask) return keeps_enough(suggestion.answers);
   const double limit = parse_double(goal[1], goal[0]);
   if (goal[0] == "--min-sqnr") {
     return suggestion.worst_interval_db && suggestion.worst_interval_db->low >= limit;
   }
-  return goal[0] == "--min-agreement" && suggestion.agreement_interval &&
-         100.0 * suggestion.agreement_interval->low >= limit;
+  const std::optional<AnswerShare>& classes = suggestion.answers.classes;
+  return goal[0] == "--min-agreement" && classes && classes->interval &&
+         100.0 * classes->interval->low >= limit;
 }
 
 // The change that is suggested first, for a model that loses too much: the one with the largest
@@ -119,12 +120,12 @@ void add_first_change(const SuggestResult& tried, const MakingCommands& making,
     verdict.next = to_text("Try the first of the suggested changes: ", change, ". It brings ",
                            to_signed_fixed(best.gain_db, 2), " dB; compare it");
   }
+  const std::string answers = answers_text(tried.answers, best.answers);
   verdict.next +=
-      to_text(" on other ", compared.noun, "s (here ", to_fixed(tried.sqnr_db, 2), " dB become ",
-              to_fixed(best.sqnr_db, 2), " dB; time of an image ", slower_by(best.cost),
-              "). It was chosen on these ", compared.noun, "s, and may bring less on others.");
-  if (compared.answers.boxes) verdict.next += " Its boxes were not compared.";
-  if (compared.answers.mask) verdict.next += " Its pixels were not compared.";
+      to_text(" on other ", compared.noun, "s (here ", to_fixed(tried.sqnr_db, 2), " -> ",
+              to_fixed(best.sqnr_db, 2), " dB", answers.empty() ? "" : ", ", answers,
+              "; time of an image ", slower_by(best.cost), "). It was chosen on these ",
+              compared.noun, "s, and may bring less on others.");
   const ChangeOptions options = options_of(best.change);
   const ChangeLine line = line_of(options, making);
   if (line.complete) {

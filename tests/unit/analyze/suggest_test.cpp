@@ -18,6 +18,7 @@
 #include "qtool/pipeline/make_model.h"
 #include "report/suggestions.h"
 #include "support/image_folder.h"
+#include "unit/changed_inputs.h"
 #include "unit/four_layers.h"
 #include "unit/onnx_models.h"
 #include "unit/quantize_net.h"
@@ -83,18 +84,7 @@ TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
   ASSERT_FALSE(result.suggestions.empty());
   for (const Suggestion& suggestion : result.suggestions) {
     EXPECT_GE(suggestion.gain_db, 0.5);
-    StaticInputs changed = base_;
-    changed.options.exclude = suggestion.change.exclude;
-    changed.options.rewrites = suggestion.change.rewrites;
-    changed.options.wide = suggestion.change.wide;
-    if (!suggestion.change.target.empty()) changed.options.target = suggestion.change.target;
-    if (!suggestion.change.weight_method.empty()) {
-      changed.options.types.weight_method = suggestion.change.weight_method;
-    }
-    Overrides overrides;
-    overrides.ranges = suggestion.change.ranges;
-    apply_overrides(overrides, Scheme(), nullptr, changed.table);
-    EXPECT_NEAR(suggestion.sqnr_db, decibels(changed), 1e-6);
+    EXPECT_NEAR(suggestion.sqnr_db, decibels(changed_inputs(base_, suggestion.change)), 1e-6);
     EXPECT_NEAR(suggestion.gain_db, suggestion.sqnr_db - result.sqnr_db, 1e-9);
     EXPECT_LE(suggestion.cost.seconds.low, suggestion.cost.seconds.median);
     EXPECT_LE(suggestion.cost.seconds.median, suggestion.cost.seconds.high);

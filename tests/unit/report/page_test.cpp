@@ -88,10 +88,12 @@ TEST(Page, CountsTheFilesThatWereNotUsed) {
 TEST(Page, HoldsLinesThatRun) {
   Page page = page_of({"a"});
   page.suggestions.emplace().suggestions.push_back({.change = {.exclude = {"a b"}}});
+  page.suggestions->suggestions[0].answers.classes = AnswerShare{0.98};
   page.commands.quantize = {"qtool", "quantize", "m.onnx"};
   const Json change = data_of(html_of(page)).at("analysis").at("suggestions").at("list").at(0);
   EXPECT_EQ(change.at("line"), "qtool quantize m.onnx --exclude 'a b'");
   EXPECT_EQ(change.at("complete"), true);
+  EXPECT_EQ(change.at("answers_text"), "classes kept 98.0 %");
 }
 
 TEST(Page, NoNameLeavesTheBlock) {

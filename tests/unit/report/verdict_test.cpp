@@ -81,23 +81,55 @@ TEST(Verdict, RecommendsAChangeOfAClassifierByItsAnswers) {
   compared.agreement = 400;
   SuggestResult tried = one_change();
   tried.suggestions.front().worst_interval_db = Interval{30.0, 31.0};
-  tried.suggestions.front().agreement_interval = Interval{0.94, 0.98};
+  tried.suggestions.front().answers.classes = AnswerShare{0.96, Interval{0.94, 0.98}};
   EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");
-  tried.suggestions.front().agreement_interval = Interval{0.955, 0.98};
+  tried.suggestions.front().answers.classes->interval = Interval{0.955, 0.98};
   EXPECT_EQ(verdict_on(compared, &tried).name, "use_changed");
 }
 
-TEST(Verdict, SaysThatTheBoxesOfAChangeWereNotCompared) {
+TEST(Verdict, RecommendsAChangeOfADetectorByItsBoxes) {
   EvalResult compared = compared_on_others();
+  const BoxMatch before{.score = 0.5, .iou = 0.5, .fp32 = 100, .int8 = 80, .kept = 80};
   compared.answers.boxes = BoxAgreement{};
-  compared.answers.boxes->matches = {
-      {.score = 0.5, .iou = 0.5, .fp32 = 100, .int8 = 80, .kept = 80}};
+  compared.answers.boxes->matches = {before};
+  SuggestResult tried = one_change();
+  tried.answers.boxes = before;
+  tried.suggestions.front().worst_interval_db = Interval{30.0, 31.0};
+  EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");  // decibels are no boxes
+  BoxMatch& match = tried.suggestions.front().answers.boxes.emplace(before);
+  match.int8 = match.kept = 98;
+  EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");  // of one image
+  match.kept_interval = Interval{0.94, 0.99};
+  match.added_interval = Interval{0.0, 0.03};
+  const Verdict undecided = verdict_on(compared, &tried);
+  EXPECT_EQ(undecided.name, "do_not_use");
+  EXPECT_THAT(undecided.next,
+              HasSubstr("(here 12.00 -> 21.00 dB, boxes kept 80.0 -> 98.0 % (94.0 to 99.0), added "
+                        "0.0 -> 0.0 % (0.0 to 3.0); time of an image "));
+  EXPECT_THAT(undecided.next, HasSubstr("It was chosen on these images"));
+  match.kept_interval = Interval{0.955, 0.99};
+  EXPECT_EQ(verdict_on(compared, &tried).name, "use_changed");
+  match.added_interval = Interval{0.0, 0.06};
+  EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");
+  match = {.score = 0.5, .iou = 0.5};  // FP32 finds none on the images that judge
+  EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");
+}
+
+TEST(Verdict, RecommendsAChangeOfAMaskByItsPixelsAndClasses) {
+  EvalResult compared = compared_on_others();
+  compared.answers.mask = MaskAgreement{50, 1000, 980, {{0, 990, 980, 970}, {1, 10, 20, 10}}};
+  ASSERT_EQ(advice_for(compared).step, NextStep::kKeepNodes);  // by the mean IoU
   SuggestResult tried = one_change();
   tried.suggestions.front().worst_interval_db = Interval{30.0, 31.0};
-  const Verdict verdict = verdict_on(compared, &tried);
-  EXPECT_EQ(verdict.name, "do_not_use");
-  EXPECT_THAT(verdict.next, HasSubstr("Its boxes were not compared."));
-  EXPECT_THAT(verdict.next, HasSubstr("It was chosen on these images"));
+  EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");
+  KeptAnswers& kept = tried.suggestions.front().answers;
+  kept.pixels = AnswerShare{0.99, Interval{0.98, 1.0}};
+  kept.mean_iou = AnswerShare{0.92, Interval{0.89, 0.95}};
+  EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");
+  kept.mean_iou->interval = Interval{0.905, 0.935};
+  EXPECT_EQ(verdict_on(compared, &tried).name, "use_changed");
+  kept.pixels->interval->low = 0.94;
+  EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");
 }
 
 // Commands for something else were listed below the change.

@@ -147,11 +147,13 @@ Subject subject_of_model(const AnalyzeCommand& options) {
 
 std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const Subject& subject,
                                             const AnalyzeResult& analysis, const Samples& samples,
-                                            const AnalyzeOptions& analyze_options) {
+                                            const AnalyzeOptions& analyze_options,
+                                            const AnswerOptions& answers) {
   if (!subject.base || options.suggest == 0) return std::nullopt;
   ProgressDisplay progress("try changes", "runs", options.run.progress_style(), FinalLine::kNone);
   SuggestOptions suggest_options;
   static_cast<AnalyzeOptions&>(suggest_options) = analyze_options;
+  suggest_options.answers = answers;
   suggest_options.progress = progress.callback();
   suggest_options.sources = options.suggest;
   suggest_options.statistics = subject.statistics ? &*subject.statistics : nullptr;
@@ -260,7 +262,7 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   // After a request to stop, what is known is printed and nothing more is tried.
   std::optional<SuggestResult> suggestions;
   if (!interrupted()) {
-    suggestions = suggestions_of(options, subject, result, samples, analyze_options);
+    suggestions = suggestions_of(options, subject, result, samples, analyze_options, eval.answers);
   }
   MakingCommands commands;
   if (!subject.table.empty()) {
@@ -322,7 +324,8 @@ void add_analyze(Program& program, Session& session) {
               "Sources to try changes for, the worst first; 0 tries none\n"
               "Each change is made and run on images; the ones that bring 0.5 dB or more are "
               "printed as commands; with --int8 and no table beside it, as options for the "
-              "command that made the model.")
+              "command that made the model. With --boxes or --mask, each one also says what it "
+              "keeps of the answers of FP32.")
       .placeholder("N")
       .check(whole_number(0, 1000))
       .show_default();
