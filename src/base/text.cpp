@@ -47,6 +47,10 @@ std::string to_signed_fixed(double value, int decimals) {
   return text.starts_with('-') ? text : to_text("+", text);
 }
 
+std::string in_brackets(std::string_view text) {
+  return text.empty() ? std::string() : to_text(" (", text, ")");
+}
+
 double parse_double(std::string_view text, std::string_view what) {
   return parse_number<double>(text, what, "a number");
 }

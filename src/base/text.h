@@ -19,6 +19,8 @@ std::string to_text(std::uint64_t value);
 std::string to_fixed(double value, int decimals);
 /// The text of to_fixed(), with `+` in front unless it begins with `-`.
 std::string to_signed_fixed(double value, int decimals);
+/// ` (22.7 to 23.6)`; empty for an empty text.
+std::string in_brackets(std::string_view text);
 
 /// Reads a whole string, except for spaces around it, as a number. Throws Error(kInvalidArgument)
 /// naming `what` if it is not a number.

@@ -102,11 +102,6 @@ std::string_view end_text(SearchEnd end) {
   return "";
 }
 
-/// ` (22.7 to 23.6)`; empty without an interval.
-std::string in_brackets(const std::string& interval) {
-  return interval.empty() ? "" : to_text(" (", interval, ")");
-}
-
 /// The figures of the found model on a part of the images, with their intervals.
 std::string part_text(const SearchedPart& part, const std::vector<SearchGoal>& goals) {
   const SearchFigures& best = part.best;

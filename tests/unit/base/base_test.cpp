@@ -29,6 +29,11 @@ TEST(Text, RoundTripsNumbersInTheFewestDigits) {
   EXPECT_EQ(to_hex(0xabcdef), "0000000000abcdef");
 }
 
+TEST(Text, PutsOnlyATextInBrackets) {
+  EXPECT_EQ(in_brackets("1 to 2"), " (1 to 2)");
+  EXPECT_EQ(in_brackets(""), "");
+}
+
 TEST(Text, RefusesWhatIsNotANumber) {
   for (const char* text : {"", "1x", "0x10", "1,5", "one"}) {
     EXPECT_THROW(parse_double(text, "x"), Error) << text;
