@@ -269,7 +269,9 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
   };
   std::vector<Worker> workers(static_cast<std::size_t>(sample_workers(samples_, options_)));
   std::vector<TriedAnswers> answers(kSampleBlock);  // for the samples since the last merge
-  std::vector<TrialScoreSums> scores(plans.size(), TrialScoreSums(options_.answers));
+  const TrialScoreSums no_scores(options_.answers, static_cast<std::size_t>(samples_.size()),
+                                 kMostClassCounts / std::ssize(plans));
+  std::vector<TrialScoreSums> scores(plans.size(), no_scores);
   std::vector<SqnrSums> sums(plans.size() * outputs);
   std::size_t usable = 0;
   const auto merge = [&](std::size_t begin, std::size_t end) {
@@ -315,7 +317,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
           answer.class_of.push_back(top_class(floats, classes));
           if (!reads) continue;
           AnswerScorer& scorer = answer.agreement.emplace_back(options_.answers);
-          answer.boxes.push_back(scorer.add(real, reader.read(made)));
+          answer.counts.push_back(scorer.add(real, reader.read(made)));
         }
       },
       merge);

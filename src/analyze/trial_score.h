@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "answers/answer.h"
+#include "compare/kept_counts.h"
 #include "compare/metrics.h"
-#include "compare/sample_figures.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/answers/answer.h"
 
@@ -43,35 +43,31 @@ struct TriedAnswers {
   bool usable = false;
   bool fp32 = false;  ///< whether FP32 answered
   std::int64_t fp32_class = -1;
-  std::vector<SqnrSums> sums{};                 ///< [model * outputs + output]
-  std::vector<bool> answered{};                 ///< per model
-  std::vector<std::int64_t> class_of{};         ///< per model
-  std::vector<AnswerScorer> agreement{};        ///< per model, where boxes or a mask are read
-  std::vector<std::vector<BoxCounts>> boxes{};  ///< per model, see AnswerScorer::add()
+  std::vector<SqnrSums> sums{};           ///< [model * outputs + output]
+  std::vector<bool> answered{};           ///< per model
+  std::vector<std::int64_t> class_of{};   ///< per model
+  std::vector<AnswerScorer> agreement{};  ///< per model, where boxes or a mask are read
+  std::vector<AnswerCounts> counts{};     ///< per model, likewise
 };
 
-/// Computes the score of one model. Images are added in the order of the list. Memory: for each
-/// image, that of BoxFigures, and 16 bytes with a mask; for each group of images and class of
-/// pixels, the numbers of its pixels.
+/// Computes the score of one model. Images are added in the order of the list. Memory: as
+/// KeptCounts.
 class TrialScoreSums {
  public:
-  explicit TrialScoreSums(const AnswerOptions& answers);
+  /// At most `samples` images are added. `most_class_counts`: see KeptCounts.
+  TrialScoreSums(const AnswerOptions& answers, std::size_t samples,
+                 std::int64_t most_class_counts = kMostClassCounts);
 
   /// `model`: its index in `one`; `outputs`: its number of outputs; `label`: label of the image.
   void add(const TriedAnswers& one, std::size_t model, std::size_t outputs, std::int64_t label);
-  /// Cost: with boxes, as bootstrap_interval() twice, and with a mask once.
+  /// Cost: with boxes or a mask, as bootstrap_interval() twice.
   [[nodiscard]] TrialScore score(std::size_t outputs) const;
 
  private:
-  void add_agreement(const AnswerScorer& one, const std::vector<BoxCounts>& boxes);
   void write_agreement(TrialScore& score) const;
-  [[nodiscard]] std::optional<Interval> mean_iou_interval(double mean_iou) const;
 
-  AnswerOptions mask_only_{};
   AnswerScorer agreement_;
-  BoxFigures boxes_;
-  std::vector<double> pixels_;             // [image, equal and all], with a mask
-  std::vector<AnswerScorer> mask_groups_;  // see jackknife_interval()
+  KeptCounts counts_;
   TrialScore score_;
   std::vector<SqnrSums> sums_;  // per output, over the images that both models answered
   std::int64_t compared_ = 0;

@@ -137,15 +137,15 @@ AnswerScorer::AnswerScorer(const AnswerOptions& options) {
   if (options.text_blank) texts_.emplace();
 }
 
-std::vector<BoxCounts> AnswerScorer::add(const Answer& fp32, const Answer& int8) {
-  std::vector<BoxCounts> boxes;
-  if (boxes_) boxes = boxes_->add(fp32.boxes, int8.boxes);
-  if (mask_ && fp32.mask && int8.mask) mask_->add(*fp32.mask, *int8.mask);
+AnswerCounts AnswerScorer::add(const Answer& fp32, const Answer& int8) {
+  AnswerCounts counts;
+  if (boxes_) counts.boxes = boxes_->add(fp32.boxes, int8.boxes);
+  if (mask_ && fp32.mask && int8.mask) counts.mask = mask_->add(*fp32.mask, *int8.mask);
   for (std::size_t i = 0; decisions_ && i < fp32.decisions.size(); ++i) {
     add_one(fp32.decisions[i] == int8.decisions[i], *decisions_);
   }
   if (texts_) add_text(fp32.text, int8.text, *texts_);
-  return boxes;
+  return counts;
 }
 
 AnswerScorer& AnswerScorer::operator+=(const AnswerScorer& other) {

@@ -43,15 +43,20 @@ class AnswerReader {
   std::int64_t batch_ = 1;
 };
 
+/// The answers of two models for one image, counted.
+struct AnswerCounts {
+  std::vector<BoxCounts> boxes{};       ///< see BoxScorer::add(); empty without boxes
+  std::optional<MaskAgreement> mask{};  ///< see MaskScorer::add(); nullopt without masks
+};
+
 /// Counts, over all images, how well the answers of two models agree. Each worker may have its own
 /// scorer. The result does not depend on how the images were shared among the scorers.
 class AnswerScorer {
  public:
   explicit AnswerScorer(const AnswerOptions& options);
 
-  /// Adds the answers for one image. Returns the counts of its boxes, see BoxScorer::add(); empty
-  /// without boxes.
-  std::vector<BoxCounts> add(const Answer& fp32, const Answer& int8);
+  /// Adds the answers for one image. Returns their counts.
+  AnswerCounts add(const Answer& fp32, const Answer& int8);
   AnswerScorer& operator+=(const AnswerScorer& other);
   [[nodiscard]] AnswerAgreement result() const;
 

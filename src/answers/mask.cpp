@@ -69,13 +69,14 @@ Mask MaskReader::read(std::span<const float> output) const {
   return mask;
 }
 
-void MaskScorer::add(const Mask& fp32, const Mask& int8) {
+MaskAgreement MaskScorer::add(const Mask& fp32, const Mask& int8) {
   if (fp32.labels.size() != int8.labels.size()) {
     throw Error(ErrorCode::kMismatch, to_text("maps of ", fp32.labels.size(), " and ",
                                               int8.labels.size(), " pixels, expected equal sizes"));
   }
-  ++sums_.images;
-  sums_.pixels += std::ssize(fp32.labels);
+  MaskScorer image;
+  image.sums_.images = 1;
+  image.sums_.pixels = std::ssize(fp32.labels);
   // Neighbouring pixels mostly have the same classes, so a run of equal pairs needs only one
   // look-up.
   for (std::size_t begin = 0, end = 0; begin < fp32.labels.size(); begin = end) {
@@ -83,12 +84,14 @@ void MaskScorer::add(const Mask& fp32, const Mask& int8) {
     const std::int32_t b = int8.labels[begin];
     while (end < fp32.labels.size() && fp32.labels[end] == a && int8.labels[end] == b) ++end;
     const auto count = static_cast<std::int64_t>(end - begin);
-    if (a >= 0) classes_[a].fp32 += count;
-    if (b >= 0) classes_[b].int8 += count;
+    if (a >= 0) image.classes_[a].fp32 += count;
+    if (b >= 0) image.classes_[b].int8 += count;
     if (a != b || a < 0) continue;  // two pixels without a class do not count as equal
-    sums_.equal += count;
-    classes_[a].both += count;
+    image.sums_.equal += count;
+    image.classes_[a].both += count;
   }
+  *this += image;
+  return image.result();
 }
 
 MaskScorer& MaskScorer::operator+=(const MaskScorer& other) {
@@ -106,6 +109,7 @@ MaskScorer& MaskScorer::operator+=(const MaskScorer& other) {
 
 MaskAgreement MaskScorer::result() const {
   MaskAgreement agreement = sums_;
+  agreement.classes.reserve(classes_.size());
   for (const auto& [label, pixels] : classes_) {
     agreement.classes.push_back(pixels);
     agreement.classes.back().label = label;

@@ -32,7 +32,9 @@ class MaskReader {
 /// scorers changes the result.
 class MaskScorer {
  public:
-  void add(const Mask& fp32, const Mask& int8);
+  /// Adds the masks of one image. Returns their agreement, in this image alone. Throws
+  /// Error(kMismatch) when the masks differ in size.
+  MaskAgreement add(const Mask& fp32, const Mask& int8);
   MaskScorer& operator+=(const MaskScorer& other);
   [[nodiscard]] MaskAgreement result() const;
 

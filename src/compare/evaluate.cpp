@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "compare/annotated_boxes.h"
 #include "compare/detector_check.h"
+#include "compare/kept_counts.h"
 #include "compare/metrics.h"
 #include "compare/model_pair.h"
 #include "compare/sample_figures.h"
@@ -40,7 +41,7 @@ struct SampleRecord {
   std::array<bool, 2> in_top5{};
   std::array<bool, 2> answered{};       // in every output
   std::vector<ComparedOutput> outputs;  // where both models answered
-  std::vector<BoxCounts> boxes;
+  std::vector<BadImage> bad;            // here, so that workers share no list
 };
 
 // The best score minus the second one. There must be two or more scores.
@@ -73,7 +74,7 @@ class Evaluation {
         answers_(options.answers, *pair_.fp32, options.preprocess.layout,
                  options.annotations != nullptr ? kAnnotatedScore : kRankedScore),
         records_(static_cast<std::size_t>(samples.size())),
-        bad_(records_.size()),
+        counts_(records_.size()),
         workers_(workers) {
     for (EvalWorker& worker : workers_) {
       for (std::int64_t model = 0; !samples.states().empty() && model < pair_.models(); ++model) {
@@ -96,7 +97,7 @@ class Evaluation {
     for (std::int64_t i = begin; i < end; ++i) {
       const auto entry = static_cast<std::size_t>(i);
       std::optional<std::vector<Tensor>> sample =
-          samples_.load(i, options_.preprocess, options_.bad_images, bad_[entry]);
+          samples_.load(i, options_.preprocess, options_.bad_images, records_[entry].bad);
       if (!sample) continue;
       if (options_.batch == 1) {
         single = *std::move(sample);
@@ -147,8 +148,8 @@ class Evaluation {
     }
     SampleFigures figures;
     for (std::size_t i = 0; i < records_.size(); ++i) {
-      result.bad.insert(result.bad.end(), bad_[i].begin(), bad_[i].end());
       const SampleRecord& record = records_[i];
+      result.bad.insert(result.bad.end(), record.bad.begin(), record.bad.end());
       if (!record.usable) continue;
       merge(record, static_cast<std::int64_t>(i), result);
       for (std::size_t k = 0; k < record.outputs.size(); ++k) {
@@ -156,7 +157,7 @@ class Evaluation {
         sums[k] += record.outputs[k].sums;
       }
       if (!record.outputs.empty()) ++compared;
-      figures.add(record.outputs, record.boxes);
+      figures.add(record.outputs);
       if (result.samples.back().label >= 0) {
         figures.add_top1(record.in_top1[0], record.in_top1[1]);
       }
@@ -164,7 +165,10 @@ class Evaluation {
     for (std::size_t k = 0; k < result.outputs.size(); ++k) {
       finish(sums[k], compared, result.outputs[k]);
     }
-    if (samples_.states().empty()) figures.write_intervals(result);
+    if (samples_.states().empty()) {  // samples with states are not independent
+      figures.write_intervals(result);
+      counts_.write_intervals(result.answers);
+    }
     return result;
   }
 
@@ -230,7 +234,7 @@ class Evaluation {
       if (!worker.answers) continue;
       const Answer first = answers_.read(outputs[0], static_cast<std::int64_t>(slot));
       const Answer second = answers_.read(outputs[1], static_cast<std::int64_t>(slot));
-      records_[filled[slot]].boxes = worker.answers->add(first, second);
+      counts_.keep(filled[slot], worker.answers->add(first, second));
       if (!annotated_) continue;
       const auto item = static_cast<std::int64_t>(filled[slot]);
       annotated_->add(item, annotated_->size_of(item, samples_.path(item)), first.boxes,
@@ -331,7 +335,7 @@ class Evaluation {
   AnswerReader answers_;
   std::optional<AnnotatedBoxes> annotated_;
   std::vector<SampleRecord> records_;
-  std::vector<std::vector<BadImage>> bad_;  // per entry, so that workers share no list
+  KeptCounts counts_;
   std::vector<EvalWorker> workers_;
   std::mutex progress_mutex_;
   std::int64_t done_ = 0;

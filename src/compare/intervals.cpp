@@ -15,7 +15,8 @@ namespace {
 constexpr double kConfidence = 0.95;
 constexpr std::size_t kResamples = 2000;
 constexpr std::size_t kLeastResamples = 200;
-constexpr std::size_t kMostDraws = 20'000'000;  // samples drawn in all
+constexpr std::size_t kMostDraws = 20'000'000;         // samples drawn in all
+constexpr std::size_t kMostAdditions = 1'000'000'000;  // of values to sums
 constexpr std::uint64_t kSeed = 20170511;
 
 /// Two-sided 95 % quantiles of Student's t for 1 to 31 degrees of freedom.
@@ -89,21 +90,30 @@ double deciding_samples(double value, const Interval& interval, double limit,
 
 std::optional<Interval> bootstrap_interval(std::span<const double> values, std::size_t per_sample,
                                            const SumStatistic& statistic) {
-  const std::size_t samples = values.size() / per_sample;
+  const auto add = [&](std::size_t sample, std::span<double> sums) {
+    for (std::size_t k = 0; k < per_sample; ++k) sums[k] += values[sample * per_sample + k];
+  };
+  return bootstrap_interval(values.size() / per_sample, per_sample, values.size(), add, statistic);
+}
+
+std::optional<Interval> bootstrap_interval(std::size_t samples, std::size_t sums,
+                                           std::size_t values, const AddSample& add,
+                                           const SumStatistic& statistic) {
   if (samples < 2) return std::nullopt;
-  const std::size_t resamples = std::clamp(kMostDraws / samples, kLeastResamples, kResamples);
+  const std::size_t affordable =
+      std::min(kMostDraws / samples, kMostAdditions / std::max(values, std::size_t{1}));
+  const std::size_t resamples = std::clamp(affordable, kLeastResamples, kResamples);
   std::mt19937_64 random(kSeed);
   std::vector<double> figures;
-  std::vector<double> sums(per_sample);
+  std::vector<double> totals(sums);
   for (std::size_t r = 0; r < resamples; ++r) {
-    std::ranges::fill(sums, 0.0);
+    std::ranges::fill(totals, 0.0);
     for (std::size_t i = 0; i < samples; ++i) {
       // The distributions of the standard library give other numbers elsewhere. There are fewer
       // than 2^32 samples.
-      const std::size_t drawn = ((random() >> 32) * samples) >> 32;
-      for (std::size_t k = 0; k < per_sample; ++k) sums[k] += values[drawn * per_sample + k];
+      add(((random() >> 32) * samples) >> 32, totals);
     }
-    const double figure = statistic(sums);
+    const double figure = statistic(totals);
     if (std::isfinite(figure)) figures.push_back(figure);
   }
   if (2 * figures.size() < resamples) return std::nullopt;

@@ -54,6 +54,16 @@ using SumStatistic = std::function<double(std::span<const double> sums)>;
 std::optional<Interval> bootstrap_interval(std::span<const double> values, std::size_t per_sample,
                                            const SumStatistic& statistic);
 
+/// Adds the values of a sample to the sums.
+using AddSample = std::function<void(std::size_t sample, std::span<double> sums)>;
+
+/// The same for samples of which each has values for some of the sums only. `sums`: the number of
+/// sums; `values`: the number of values of all samples together. The samples are drawn less often,
+/// but at least 200 times, where there are more than half a million values.
+std::optional<Interval> bootstrap_interval(std::size_t samples, std::size_t sums,
+                                           std::size_t values, const AddSample& add,
+                                           const SumStatistic& statistic);
+
 /// The interval of the mean of the values, one per sample. As bootstrap_interval().
 std::optional<Interval> mean_interval(std::span<const double> values);
 

@@ -44,16 +44,20 @@ std::string annotated_change(const std::optional<double>& fp32, const std::optio
   return fp32 && int8 ? to_signed_fixed(*int8 - *fp32, 3) : std::string("-");
 }
 
-std::string annotated_interval(const std::optional<Interval>& interval) {
+std::string fixed_interval(const std::optional<Interval>& interval, int decimals) {
   if (!interval) return {};
-  return to_text(to_fixed(interval->low, 3), " to ", to_fixed(interval->high, 3));
+  return to_text(to_fixed(interval->low, decimals), " to ", to_fixed(interval->high, decimals));
 }
 
 std::string mask_agreement_text(const MaskAgreement& agreement) {
   const std::optional<double> iou = agreement.mean_iou();
-  return to_text("pixels: ", percent_of(agreement.equal, agreement.pixels),
-                 " of the same class, mean IoU ", iou ? to_fixed(*iou, 4) : std::string("-"),
-                 " over ", agreement.classes.size(),
+  const std::string interval = agreement.too_many_counts
+                                   ? "no interval: too many classes in too many images"
+                                   : fixed_interval(agreement.mean_iou_interval, 4);
+  return to_text("pixels: ", percent_of(agreement.equal, agreement.pixels), " of the same class",
+                 in_brackets(percent_interval(agreement.equal_interval)), ", mean IoU ",
+                 iou ? to_fixed(*iou, 4) : std::string("-"), in_brackets(interval), " over ",
+                 agreement.classes.size(),
                  agreement.classes.size() == 1 ? " class\n" : " classes\n");
 }
 
@@ -166,7 +170,7 @@ std::string text_of(const BoxAccuracy& accuracy, std::size_t width) {
     };
     table.add({to_text("  ", name), figure(a), figure(b), annotated_change(a, b), interval});
   };
-  add("mAP, IoU 0.50 to 0.95", fp32.all, int8.all, annotated_interval(accuracy.change_interval));
+  add("mAP, IoU 0.50 to 0.95", fp32.all, int8.all, fixed_interval(accuracy.change_interval, 3));
   add("mAP, IoU 0.50", fp32.iou50, int8.iou50, "");
   add("mAP, IoU 0.75", fp32.iou75, int8.iou75, "");
   add("mAP, small", fp32.small, int8.small, "");

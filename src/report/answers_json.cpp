@@ -30,7 +30,10 @@ Json json_of_mask_agreement(const MaskAgreement& agreement) {
   return {{"images", agreement.images},
           {"pixels", agreement.pixels},
           {"agreement", share_json(agreement.equal, agreement.pixels)},
+          {"agreement_interval", interval_json(agreement.equal_interval)},
           {"mean_iou", iou ? Json(*iou) : Json()},
+          {"mean_iou_interval", interval_json(agreement.mean_iou_interval)},
+          {"too_many_counts", agreement.too_many_counts},
           {"classes", std::move(classes)}};
 }
 

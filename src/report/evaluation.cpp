@@ -32,7 +32,8 @@ std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total)
 
 bool has_intervals(const EvalResult& result) {
   const auto has = [](const OutputError& output) { return output.sqnr_interval.has_value(); };
-  return result.agreement_interval() || std::ranges::any_of(result.outputs, has);
+  return result.agreement_interval() || std::ranges::any_of(result.outputs, has) ||
+         (result.answers.mask && result.answers.mask->equal_interval);
 }
 
 }  // namespace

@@ -280,6 +280,14 @@ struct MaskAgreement {
   std::int64_t pixels = 0;
   std::int64_t equal = 0;            ///< pixels with the same class in both models
   std::vector<ClassPixels> classes;  ///< classes that a model found in any image, ascending
+  /// Of equal / pixels, for two images or more: the wider of two intervals, as those of BoxMatch,
+  /// with pixels for boxes. evaluate() only.
+  std::optional<Interval> equal_interval{};
+  /// Of mean_iou(), likewise: bootstrap over images.
+  std::optional<Interval> mean_iou_interval{};
+  /// Whether mean_iou_interval is left out because the pixels of each class in each image would
+  /// need too much memory: there are more than two million such counts.
+  bool too_many_counts = false;
 
   /// The mean IoU over `classes`; nullopt when there are none.
   [[nodiscard]] std::optional<double> mean_iou() const;

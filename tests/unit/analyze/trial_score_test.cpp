@@ -38,14 +38,14 @@ TriedAnswers tried(const AnswerOptions& options, const Answer& fp32, const Answe
   answers.answered = {true};
   answers.class_of = {-1};
   AnswerScorer& scorer = answers.agreement.emplace_back(options);
-  answers.boxes.push_back(scorer.add(fp32, int8));
+  answers.counts.push_back(scorer.add(fp32, int8));
   return answers;
 }
 
 TEST(TrialScoreSums, CountsTheBoxesOfAnImageTogether) {
   AnswerOptions options;
   options.boxes.emplace();
-  TrialScoreSums sums(options);
+  TrialScoreSums sums(options, 40);
   for (int image = 0; image < 20; ++image) {  // in half of the images all boxes are lost
     sums.add(tried(options, boxes_of_ten(10), boxes_of_ten(image % 2 == 0 ? 10 : 0)), 0, 1, -1);
   }
@@ -62,7 +62,7 @@ TEST(TrialScoreSums, CountsTheBoxesOfAnImageTogether) {
 TEST(TrialScoreSums, CountsThePixelsOfAnImageTogether) {
   AnswerOptions options;
   options.mask.emplace();
-  TrialScoreSums sums(options);
+  TrialScoreSums sums(options, 40);
   for (std::int32_t image = 0; image < 40; ++image) {
     sums.add(tried(options, row_of_pixels(0), row_of_pixels(image % 4 == 0 ? 8 : 0)), 0, 1, -1);
   }
@@ -82,7 +82,7 @@ TEST(TrialScoreSums, OneImageHasNoInterval) {
   AnswerOptions options;
   options.mask.emplace();
   options.boxes.emplace();
-  TrialScoreSums sums(options);
+  TrialScoreSums sums(options, 40);
   Answer both = row_of_pixels(1);
   both.boxes = boxes_of_ten(3).boxes;
   sums.add(tried(options, both, both), 0, 1, -1);
@@ -95,7 +95,7 @@ TEST(TrialScoreSums, OneImageHasNoInterval) {
 }
 
 TEST(TrialScoreSums, ClassesAreAnswersOfIndependentImages) {
-  TrialScoreSums sums{AnswerOptions()};
+  TrialScoreSums sums(AnswerOptions(), 50);
   for (std::int64_t image = 0; image < 50; ++image) {
     TriedAnswers answers;
     answers.usable = answers.fp32 = true;

@@ -119,6 +119,11 @@ TEST_F(Answers, DependOnNeitherThreadsNorBatch) {
   EXPECT_EQ(one.mask->equal, many.mask->equal);
   EXPECT_EQ(one.mask->mean_iou(), many.mask->mean_iou());
   EXPECT_LT(one.mask->equal, one.mask->pixels);
+  ASSERT_TRUE(one.mask->equal_interval && one.mask->mean_iou_interval);
+  EXPECT_EQ(one.mask->equal_interval, many.mask->equal_interval);
+  EXPECT_EQ(one.mask->mean_iou_interval, many.mask->mean_iou_interval);
+  EXPECT_LE(one.mask->mean_iou_interval->low, one.mask->mean_iou());
+  EXPECT_GE(one.mask->mean_iou_interval->high, one.mask->mean_iou());
 }
 
 TEST_F(Answers, OfOneImageAreThoseOfAFolderWithIt) {

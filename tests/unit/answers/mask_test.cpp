@@ -78,6 +78,23 @@ TEST(MaskScorer, AgreesWithCountsByHand) {
   EXPECT_FALSE(MaskScorer().result().mean_iou());
 }
 
+TEST(MaskScorer, ReturnsTheCountsOfEachImage) {
+  MaskScorer scorer;
+  scorer.add({4, 1, {0, 0, 1, 1}}, {4, 1, {0, 1, 1, 1}});
+  const MaskAgreement image = scorer.add({3, 1, {2, -1, 7}}, {3, 1, {2, -1, 2}});
+  EXPECT_EQ(image.images, 1);
+  EXPECT_EQ(image.pixels, 3);
+  EXPECT_EQ(image.equal, 1);
+  ASSERT_EQ(image.classes.size(), 2U);  // none of the other image
+  EXPECT_EQ(image.classes[0].label, 2);
+  EXPECT_EQ(image.classes[0].fp32, 1);
+  EXPECT_EQ(image.classes[0].int8, 2);
+  EXPECT_EQ(image.classes[0].both, 1);
+  EXPECT_EQ(image.classes[1].label, 7);
+  EXPECT_EQ(image.classes[1].both, 0);
+  EXPECT_EQ(scorer.result().pixels, 7);
+}
+
 TEST(MaskScorer, RefusesMapsOfDifferentSizes) {
   MaskScorer scorer;
   EXPECT_THROW(scorer.add({2, 1, {0, 0}}, {1, 1, {0}}), Error);

@@ -89,6 +89,20 @@ TEST(BootstrapInterval, NeedsTwoSamplesAndFiniteFigures) {
   EXPECT_FALSE(bootstrap_interval(std::vector<double>{1.0, 2.0}, 1, none).has_value());
 }
 
+TEST(BootstrapInterval, IsTheSameForValuesThatAreMostlyMissing) {
+  const std::vector<double> values{3.0, 1.0, 0.0, 2.0, 5.0, 0.0, 4.0, 4.0};
+  const auto ratio = [](std::span<const double> sums) { return sums[0] / (sums[0] + sums[1]); };
+  const auto add = [&](std::size_t sample, std::span<double> sums) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      if (values[2 * sample + k] > 0.0) sums[k] += values[2 * sample + k];
+    }
+  };
+  const std::optional<Interval> all = bootstrap_interval(values, 2, ratio);
+  ASSERT_TRUE(all.has_value());
+  EXPECT_EQ(bootstrap_interval(4, 2, 6, add, ratio), all);
+  EXPECT_FALSE(bootstrap_interval(1, 2, 2, add, ratio).has_value());
+}
+
 // Decibels of single images: skewed, with some bad images.
 TEST(BootstrapInterval, HoldsTheTrueMean) {
   for (const std::size_t images : {std::size_t{10}, std::size_t{20}, std::size_t{80}}) {

@@ -9,56 +9,50 @@
 namespace qtool {
 namespace {
 
-EvalResult result_of_boxes(std::int64_t fp32, std::int64_t int8, std::int64_t kept) {
+TEST(SampleFigures, OutputsHaveIntervalsOfTheirMeanAndOfTheirSums) {
+  SampleFigures figures;
+  std::vector<double> decibels;
+  for (int i = 0; i < 8; ++i) {
+    ComparedOutput output;
+    output.sums = {1.0, i < 4 ? 0.1 : 0.001};
+    output.error.sqnr_db = output.sums.decibels();
+    decibels.push_back(output.error.sqnr_db);
+    figures.add(std::vector<ComparedOutput>{output});
+  }
+  EvalResult result;
+  result.outputs.resize(1);
+  figures.write_intervals(result);
+  EXPECT_EQ(result.outputs[0].sqnr_interval, mean_interval(decibels));
+  // The mean of 10 and 30 dB is 20; their sums have 8 over 0.404, which are 13 dB.
+  const Interval pooled = result.outputs[0].pooled_interval.value();
+  EXPECT_LT(pooled.low, 13.0);
+  EXPECT_GT(pooled.high, 13.0);
+  EXPECT_LT(pooled.high, 20.0);
+}
+
+TEST(SampleFigures, Top1IsComparedImageByImage) {
+  SampleFigures figures;
+  std::vector<double> changes;
+  for (int i = 0; i < 20; ++i) {
+    const bool int8 = i % 5 != 0;
+    figures.add_top1(true, int8);
+    changes.push_back(int8 ? 0.0 : -1.0);
+  }
   EvalResult result;
   result.int8.emplace();
-  result.answers.boxes.emplace();
-  result.answers.boxes->matches = {
-      {.score = 0.5, .iou = 0.5, .fp32 = fp32, .int8 = int8, .kept = kept}};
-  return result;
+  result.labelled = 20;
+  figures.write_intervals(result);
+  ASSERT_TRUE(result.top1_change_interval.has_value());
+  EXPECT_EQ(result.top1_change_interval, paired_interval(changes));
 }
 
-TEST(SampleFigures, BoxesThatAreAllKeptMayBeLostInOtherImages) {
+TEST(SampleFigures, OneSampleHasNoInterval) {
   SampleFigures figures;
-  for (int i = 0; i < 10; ++i) figures.add({}, std::vector<BoxCounts>{{2, 2, 2}});
-  EvalResult result = result_of_boxes(20, 20, 20);
+  figures.add(std::vector<ComparedOutput>(1));
+  EvalResult result;
+  result.outputs.resize(1);
   figures.write_intervals(result);
-  const BoxMatch& match = result.answers.boxes->matches[0];
-  EXPECT_EQ(match.kept_interval, wilson_interval(20, 20));
-  EXPECT_EQ(match.added_interval, wilson_interval(0, 20));
-}
-
-TEST(SampleFigures, BoxesOfOneImageCountTogether) {
-  SampleFigures figures;
-  // In half of the images all boxes are lost.
-  for (int i = 0; i < 10; ++i) {
-    figures.add({}, std::vector<BoxCounts>{{20, 20, i % 2 == 0 ? 20 : 0}});
-  }
-  EvalResult result = result_of_boxes(200, 200, 100);
-  figures.write_intervals(result);
-  const Interval kept = result.answers.boxes->matches[0].kept_interval.value();
-  EXPECT_LT(kept.low, 0.3);
-  EXPECT_GT(kept.high, 0.7);
-  const Interval boxes = wilson_interval(100, 200).value();
-  EXPECT_GT(boxes.low, 0.4);
-}
-
-TEST(SampleFigures, MoreBoxesMayBeAddedThanFloatHas) {
-  SampleFigures figures;
-  for (int i = 0; i < 10; ++i) figures.add({}, std::vector<BoxCounts>{{1, 3 + i % 3, 1}});
-  EvalResult result = result_of_boxes(10, 39, 10);
-  figures.write_intervals(result);
-  const Interval added = result.answers.boxes->matches[0].added_interval.value();
-  EXPECT_LT(added.low, 2.9);
-  EXPECT_GT(added.high, 2.9);
-}
-
-TEST(SampleFigures, OneImageHasNoInterval) {
-  SampleFigures figures;
-  figures.add({}, std::vector<BoxCounts>{{2, 2, 1}});
-  EvalResult result = result_of_boxes(2, 2, 1);
-  figures.write_intervals(result);
-  EXPECT_FALSE(result.answers.boxes->matches[0].kept_interval.has_value());
+  EXPECT_FALSE(result.outputs[0].sqnr_interval.has_value());
 }
 
 }  // namespace

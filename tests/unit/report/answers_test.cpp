@@ -43,6 +43,32 @@ TEST(TextOfAnswers, SaysWhatIsKeptAndAdded) {
   EXPECT_TRUE(json["boxes"]["matches"][1]["mean_average_precision"].is_null());
   EXPECT_EQ(json["mask"]["agreement"], 0.75);
   EXPECT_EQ(json["mask"]["classes"][0]["iou"], 0.5);
+  EXPECT_TRUE(json["mask"]["agreement_interval"].is_null());
+  EXPECT_TRUE(json["mask"]["mean_iou_interval"].is_null());
+}
+
+TEST(TextOfAnswers, HasTheIntervalsOfMasks) {
+  EvalResult result;
+  result.images = 2;
+  result.int8.emplace();
+  MaskAgreement& mask = result.answers.mask.emplace(*agreement().mask);
+  mask.equal_interval = Interval{0.7, 0.804};
+  mask.mean_iou_interval = Interval{0.412, 0.5};
+  std::string text = text_of(result);
+  EXPECT_THAT(text, HasSubstr("pixels: 75.00 % of the same class (70.0 to 80.4 %), mean IoU 0.5000 "
+                              "(0.4120 to 0.5000) over 1 class\n"));
+  EXPECT_THAT(text, HasSubstr("intervals: 95 % confidence, for other images of the same kind\n"));
+  auto json = nlohmann::json::parse(json_of(result, SourcedPreprocess()));
+  EXPECT_EQ(json["mask"]["agreement_interval"], nlohmann::json({0.7, 0.804}));
+  EXPECT_EQ(json["mask"]["mean_iou_interval"], nlohmann::json({0.412, 0.5}));
+  EXPECT_EQ(json["mask"]["too_many_counts"], false);
+  mask.mean_iou_interval.reset();
+  mask.too_many_counts = true;
+  text = text_of(result);
+  EXPECT_THAT(text, HasSubstr("mean IoU 0.5000 (no interval: too many classes in too many images) "
+                              "over 1 class\n"));
+  json = nlohmann::json::parse(json_of(result, SourcedPreprocess()));
+  EXPECT_EQ(json["mask"]["too_many_counts"], true);
 }
 
 TEST(TextOfAnswers, PutsBoxesThatMatchInOneLine) {
