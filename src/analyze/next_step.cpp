@@ -118,18 +118,20 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   }
   if (compared.answers.mask) {
     const MaskAgreement& mask = *compared.answers.mask;
-    const double equal = share_of(mask.equal, mask.pixels);
-    if (equal < kLeastShare) {
-      return Advice{NextStep::kKeepNodes,
-                    to_text(percent(equal, 1), " of the pixels keep FP32's class"),
-                    agreement_goal()};
-    }
+    const Judged equal{share_of(mask.equal, mask.pixels), mask.equal_interval, kLeastShare};
     // If nearly all pixels have one class, the share of equal pixels says nothing about the other
     // classes.
-    const double iou = mask.mean_iou().value_or(1.0);
-    if (iou >= kMinMeanIou) return std::nullopt;
-    return Advice{NextStep::kKeepNodes, to_text("the mean IoU of the classes is ", percent(iou, 1)),
-                  sqnr_goal()};
+    const Judged iou{mask.mean_iou().value_or(1.0), mask.mean_iou_interval, kMinMeanIou};
+    if (equal.is_good() && iou.is_good()) return std::nullopt;
+    if (equal.is_bad() || (!iou.is_bad() && !equal.is_good())) {
+      return doubtful(
+          equal,
+          to_text(percent(equal.value, 1), range_of(equal), " of the pixels keep FP32's class"),
+          agreement_goal(), compared);
+    }
+    return doubtful(
+        iou, to_text("the mean IoU of the classes is ", percent(iou.value, 1), range_of(iou)),
+        sqnr_goal(), compared);
   }
   if (loses_top1(compared)) {
     return Advice{NextStep::kKeepNodes,

@@ -94,6 +94,8 @@ SearchFigures figures_of(const EvalResult& result) {
   if (!figures.agreement && !result.answers.boxes && result.classes > 0) {
     figures.agreement = share(result.agreement, result.images);
     figures.agreement_interval = result.agreement_interval();
+  } else if (!result.answers.boxes && result.answers.mask) {
+    figures.agreement_interval = result.answers.mask->equal_interval;
   }
   figures.labelled = result.labelled;
   figures.fp32_top1 = result.fp32.top1;

@@ -85,8 +85,9 @@ struct SearchFigures {
   double sqnr_db = 0.0;  ///< worst output, pooled
   std::optional<Interval> sqnr_interval_db{};
   std::optional<double> agreement{};  ///< share, see SearchGoal; nullopt where it has no meaning
-  std::optional<Interval> agreement_interval{};  ///< of classes only
-  std::optional<BoxMatch> boxes{};               ///< with its intervals
+  /// Of `agreement`, if that counts classes or pixels; nullopt with boxes.
+  std::optional<Interval> agreement_interval{};
+  std::optional<BoxMatch> boxes{};  ///< with its intervals
   std::int64_t labelled = 0;
   std::int64_t fp32_top1 = 0;
   std::int64_t top1 = 0;
@@ -113,8 +114,7 @@ struct SearchedPart {
   /// Where undecided: the number of images with which the intervals would probably decide; 0 if it
   /// is very large, or not known.
   std::int64_t deciding_images = 0;
-  /// Where undecided: no interval is known for a figure, as for the pixels of masks and for samples
-  /// with states.
+  /// Where undecided: no interval is known for a figure, as for samples with states.
   bool lacks_interval = false;
 };
 

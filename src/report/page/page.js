@@ -56,7 +56,9 @@
         interval(kept_interval));
     }
     if (evaluation.mask) {
-      card("Pixels with FP32's class", percent(evaluation.mask.agreement), `mean IoU ${percent(evaluation.mask.mean_iou)}`);
+      const {agreement, agreement_interval, mean_iou, mean_iou_interval} = evaluation.mask;
+      card("Pixels with FP32's class", percent(agreement), interval(agreement_interval),
+        `mean IoU ${percent(mean_iou)}`, interval(mean_iou_interval));
     }
     card('Weights', size(bytes.int8), `FP32: ${size(bytes.fp32)}`,
       bytes.int8 > 0 ? `${(bytes.fp32 / bytes.int8).toFixed(1)} times smaller` : '');

@@ -31,10 +31,11 @@ std::string judged_figure(const EvalResult& compared) {
   }
   if (compared.answers.mask) {
     const MaskAgreement& mask = *compared.answers.mask;
-    return to_text(percent_of(mask.equal, mask.pixels, 1),
-                   " of the pixels keep FP32's class, mean IoU ",
-                   percent(mask.mean_iou().value_or(1.0), 1), ", on ", compared.images, " ",
-                   compared.noun, "s");
+    return to_text(percent_of(mask.equal, mask.pixels, 1), " of the pixels keep FP32's class",
+                   bracketed(percent_interval(mask.equal_interval)), ", mean IoU ",
+                   percent(mask.mean_iou().value_or(1.0), 1),
+                   bracketed(percent_interval(mask.mean_iou_interval)), ", on ", compared.images,
+                   " ", compared.noun, "s");
   }
   if (compared.classes > 0 && (compared.labelled > 0 || compared.outputs.size() == 1)) {
     std::string text =

@@ -270,6 +270,36 @@ TEST(Advise, JudgesADetectorByItsBoxesAndAMapByItsPixels) {
   EXPECT_THAT(advice.goal, ElementsAre("--min-sqnr", "20"));
 }
 
+// The pixels of a few images say little about those of other images.
+TEST(Advise, AsksForMoreImagesOfAMap) {
+  FirstModel made = without_classes(3.0);
+  made.compared.images = 10;
+  MaskAgreement& mask = made.compared.answers.mask.emplace();
+  mask = {.images = 10, .pixels = 1000, .equal = 970, .classes = {{0, 1000, 970, 970}}};
+  mask.equal_interval = Interval{0.93, 0.99};
+  mask.mean_iou_interval = Interval{0.94, 0.98};
+  Advice advice = advice_on(made);
+  EXPECT_EQ(advice.step, NextStep::kCompareMore);
+  EXPECT_EQ(advice.why, "97.0 % (93.0 to 99.0 %) of the pixels keep FP32's class");
+  EXPECT_THAT(advice.goal, ElementsAre("--min-agreement", "95"));
+  EXPECT_EQ(advice.samples, 40);  // the interval must be half as wide
+  mask.equal_interval = Interval{0.96, 0.98};
+  EXPECT_EQ(advice_on(made).step, NextStep::kUse);
+  mask.mean_iou_interval = Interval{0.89, 0.98};
+  advice = advice_on(made);
+  EXPECT_EQ(advice.step, NextStep::kCompareMore);
+  EXPECT_EQ(advice.why, "the mean IoU of the classes is 97.0 % (89.0 to 98.0 %)");
+  EXPECT_THAT(advice.goal, ElementsAre("--min-sqnr", "20"));
+  // What is surely bad comes before what is doubtful.
+  mask.equal_interval = Interval{0.93, 0.99};
+  mask.mean_iou_interval = Interval{0.7, 0.88};
+  advice = advice_on(made);
+  EXPECT_EQ(advice.step, NextStep::kKeepNodes);
+  EXPECT_THAT(advice.why, HasSubstr("the mean IoU"));
+  mask.equal_interval = Interval{0.9, 0.94};
+  EXPECT_THAT(advice_on(made).why, HasSubstr("of the pixels keep"));
+}
+
 TEST(Advise, SaysFirstThatFloatFindsNothing) {
   FirstModel made = without_classes(3.0);
   made.calibrated_on = 2;

@@ -54,6 +54,19 @@ TEST(Verdict, PrintsTheFigureThatIsJudged) {
             "26.00), on 50 images");
 }
 
+TEST(Verdict, PrintsTheIntervalsOfPixels) {
+  EvalResult compared = compared_on_others();
+  MaskAgreement& mask = compared.answers.mask.emplace();
+  mask = {.images = 50, .pixels = 1000, .equal = 970, .classes = {{0, 1000, 970, 970}}};
+  mask.equal_interval = Interval{0.96, 0.98};
+  mask.mean_iou_interval = Interval{0.95, 0.99};
+  const Verdict verdict = verdict_on(compared);
+  EXPECT_EQ(verdict.name, "use");
+  EXPECT_EQ(verdict.figure,
+            "97.0 % of the pixels keep FP32's class (95 % confidence: 96.0 to 98.0 %), mean IoU "
+            "97.0 % (95 % confidence: 95.0 to 99.0 %), on 50 images");
+}
+
 // A model of 12 dB, and one change of it.
 SuggestResult one_change() {
   SuggestResult tried;

@@ -128,6 +128,17 @@ TEST_F(JudgeTest, DecidesNothingWithoutAnInterval) {
   EXPECT_FALSE(part_.lacks_interval);
 }
 
+TEST_F(JudgeTest, GoesByTheIntervalOfPixels) {
+  part_.best.boxes.reset();
+  part_.best.agreement = 0.97;
+  part_.best.agreement_interval = {0.96, 0.98};
+  EXPECT_EQ(verdict({{SearchGoal::Kind::kAgreement, 95.0}}), GoalVerdict::kReached);
+  EXPECT_EQ(verdict({{SearchGoal::Kind::kAgreement, 98.5}}), GoalVerdict::kMissed);
+  EXPECT_EQ(verdict({{SearchGoal::Kind::kAgreement, 96.5}}), GoalVerdict::kUndecided);
+  EXPECT_EQ(part_.deciding_images, 80);
+  EXPECT_FALSE(part_.lacks_interval);
+}
+
 class HeldTextTest : public JudgeTest {
  protected:
   /// What is printed of the search, with `part_` as the part held back.
@@ -148,10 +159,10 @@ TEST_F(HeldTextTest, SaysWhyNothingIsDecided) {
   part_.best.boxes->added_interval.reset();
   EXPECT_THAT(text({SearchGoal::Kind::kBoxes, 90.0}), HasSubstr(": FP32 finds no box in them, so"));
   part_.best.boxes.reset();
-  part_.best.agreement = 0.97;  // of pixels
-  const std::string pixels = text({SearchGoal::Kind::kAgreement, 95.0});
-  EXPECT_THAT(pixels, HasSubstr(": no interval is known for this figure, so"));
-  EXPECT_THAT(pixels, Not(HasSubstr("too few to say")));
+  part_.best.agreement = 0.97;  // of samples with states
+  const std::string held = text({SearchGoal::Kind::kAgreement, 95.0});
+  EXPECT_THAT(held, HasSubstr(": no interval is known for this figure, so"));
+  EXPECT_THAT(held, Not(HasSubstr("too few to say")));
   EXPECT_THAT(json_of(result_, std::nullopt), HasSubstr("\"lacks_interval\": true"));
 }
 

@@ -206,6 +206,16 @@ TEST_F(SearchTest, ReachesAnAgreementOfMasks) {
   }
 }
 
+TEST_F(SearchTest, JudgesHeldMasksByTheIntervalOfTheirPixels) {
+  for (int i = 5; i < 15; ++i) folder_.add(to_text(i, ".ppm"), i);
+  options_.answers.mask = MaskRule{};
+  const SearchResult result = find({SearchGoal::Kind::kAgreement, 50.0});
+  ASSERT_TRUE(result.held_out.has_value());
+  EXPECT_TRUE(result.held_out->best.agreement_interval.has_value());
+  EXPECT_EQ(result.held_out->verdict, GoalVerdict::kReached);
+  EXPECT_FALSE(result.held_out->lacks_interval);
+}
+
 TEST_F(SearchTest, ReachesGoalsOfTwoKindsTogether) {
   plant("b_relu_out", 40.0F);
   options_.answers.mask = MaskRule{};
