@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "qtool/answers/answer.h"
+#include "qtool/answers/annotations.h"
 
 // The average precision of boxes against annotations, by the definition of COCO.
 // Source: Lin et al., Microsoft COCO: Common Objects in Context, 2014; https://cocodataset.org,

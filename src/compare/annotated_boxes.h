@@ -9,6 +9,7 @@
 
 #include "answers/coco_scorer.h"
 #include "image/image_header.h"
+#include "qtool/answers/annotations.h"
 #include "qtool/answers/answer.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "qtool/answers/annotations.h"
 #include "qtool/answers/answer.h"
 #include "qtool/compare/infer.h"
 #include "report/text_table.h"

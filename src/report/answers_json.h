@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "qtool/answers/annotations.h"
 #include "qtool/answers/answer.h"
 #include "qtool/compare/infer.h"
 #include "qtool/compare/profile.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "qtool/answers/annotations.h"
 #include "qtool/answers/answer.h"
 #include "qtool/base/progress.h"
 #include "qtool/image/preprocess.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "qtool/answers/annotations.h"
 #include "qtool/base/error.h"
 
 namespace qtool {

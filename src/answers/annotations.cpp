@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "image/image_header.h"
 #include "json/json.h"
-#include "qtool/answers/answer.h"
+#include "qtool/answers/annotations.h"
 
 namespace qtool {
 namespace {
