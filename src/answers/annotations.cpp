@@ -16,6 +16,8 @@ constexpr std::int64_t kMaxId = std::int64_t{1} << 53;  // JSON's numbers are ex
 constexpr double kMaxCoordinate = 1e6;
 constexpr double kMaxArea = 1e12;
 constexpr std::size_t kMaxCategories = 100'000;
+constexpr std::size_t kMaxCategoryName = 1000;  // bytes
+constexpr std::size_t kMostNamed = 5;
 
 /// The index of each id.
 using Indices = std::map<std::int64_t, std::size_t>;
@@ -30,6 +32,17 @@ std::vector<JsonField> list_of(const JsonField& root, const char* key) {
   std::vector<JsonField> list = root.at(key).elements();
   if (list.empty()) root.at(key).fail("one element or more");
   return list;
+}
+
+BoxCategory category_from(const JsonField& field) {
+  BoxCategory category{field.at("id").as_int(0, kMaxId), {}};
+  if (const auto name = field.find("name")) {
+    category.name = name->as_string();
+    if (category.name.size() > kMaxCategoryName) {
+      name->fail(to_text("at most ", kMaxCategoryName, " bytes"));
+    }
+  }
+  return category;
 }
 
 AnnotatedBox box_from(const JsonField& annotation) {
@@ -49,6 +62,14 @@ AnnotatedBox box_from(const JsonField& annotation) {
 
 }  // namespace
 
+std::string CategoryMatch::names_without_class() const {
+  std::string text;
+  for (std::size_t i = 0; i < without_class.size() && i < kMostNamed; ++i) {
+    text += to_text(i == 0 ? "'" : ", '", without_class[i], "'");
+  }
+  return without_class.size() > kMostNamed ? text + " ..." : text;
+}
+
 BoxAnnotations annotations_from_json(std::string_view text, std::string_view name) {
   const std::string what = to_text("annotations '", name, "'");
   const nlohmann::json json = parse_json(text, kMaxAnnotationBytes, what, ErrorCode::kUsage);
@@ -57,13 +78,13 @@ BoxAnnotations annotations_from_json(std::string_view text, std::string_view nam
   const std::vector<JsonField> categories = list_of(root, "categories");
   if (categories.size() > kMaxCategories) root.at("categories").fail("at most 100,000");
   for (const JsonField& category : categories) {
-    annotations.categories.push_back(category.at("id").as_int(0, kMaxId));
+    annotations.categories.push_back(category_from(category));
   }
-  std::ranges::sort(annotations.categories);
+  std::ranges::sort(annotations.categories, {}, &BoxCategory::id);
   Indices category_indices;
-  for (const std::int64_t id : annotations.categories) {
-    if (!category_indices.emplace(id, category_indices.size()).second) {
-      root.at("categories").fail(to_text("different ids; ", id, " occurs twice"));
+  for (const BoxCategory& category : annotations.categories) {
+    if (!category_indices.emplace(category.id, category_indices.size()).second) {
+      root.at("categories").fail(to_text("different ids; ", category.id, " occurs twice"));
     }
   }
   Indices image_indices;

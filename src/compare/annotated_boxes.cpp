@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <string>
 
@@ -55,34 +56,16 @@ std::vector<double> without_groups(const MatchedImages& images) {
 
 }  // namespace
 
-std::vector<std::int64_t> categories_of(const BoxAnnotations& annotations, std::int64_t classes) {
-  const std::vector<std::int64_t>& ids = annotations.categories;
-  if (classes == 0) classes = std::ssize(ids);
-  std::vector<std::int64_t> categories(static_cast<std::size_t>(classes), -1);
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    std::int64_t label = -1;
-    if (std::ssize(ids) == classes) {
-      label = static_cast<std::int64_t>(i);
-    } else if (ids.back() == classes && ids.front() >= 1) {
-      label = ids[i] - 1;
-    } else if (ids.back() == classes - 1) {
-      label = ids[i];
-    } else {
-      throw Error(ErrorCode::kMismatch,
-                  to_text("the detector has ", classes, " classes, expected ", ids.size(),
-                          ", one for each category of the annotations, ", ids.back(),
-                          ", the highest id, or one more"));
-    }
-    categories[static_cast<std::size_t>(label)] = static_cast<std::int64_t>(i);
-  }
-  return categories;
-}
-
-AnnotatedBoxes::AnnotatedBoxes(const BoxAnnotations& annotations, const Samples& samples,
-                               const Preprocess& preprocess, std::int64_t classes)
-    : categories_(categories_of(annotations, classes)),
-      preprocess_(preprocess),
+AnnotatedBoxes::AnnotatedBoxes(const EvalOptions& options, const Samples& samples,
+                               std::int64_t classes)
+    : mapping_(map_categories(*options.annotations, classes, options.class_names)),
+      has_class_(options.annotations->categories.size(), false),
+      preprocess_(options.preprocess),
       entries_(static_cast<std::size_t>(samples.size())) {
+  const BoxAnnotations& annotations = *options.annotations;
+  for (const std::int64_t category : mapping_.of_class) {
+    if (category >= 0) has_class_[static_cast<std::size_t>(category)] = true;
+  }
   if (!samples.are_images()) {
     throw Error(ErrorCode::kUsage, "annotations are of images, found samples of tensors");
   }
@@ -104,22 +87,29 @@ AnnotatedBoxes::AnnotatedBoxes(const BoxAnnotations& annotations, const Samples&
   }
 }
 
+bool AnnotatedBoxes::has_class(const AnnotatedBox& box) const {
+  return has_class_[static_cast<std::size_t>(box.category)];
+}
+
 std::vector<CocoMatches> AnnotatedBoxes::matches_of(const AnnotatedImage& image,
                                                     std::span<const Box> boxes) const {
   const InputPlacement place = placement_of(preprocess_, image.width, image.height);
   std::vector<FoundBox> found;
   for (const Box& box : boxes) {
     const auto label = static_cast<std::size_t>(box.label);
-    if (label >= categories_.size() || categories_[label] < 0) continue;
+    if (label >= mapping_.of_class.size() || mapping_.of_class[label] < 0) continue;
     FoundBox& one = found.emplace_back();
-    one.category = categories_[label];
+    one.category = mapping_.of_class[label];
     one.left = (double{box.left} + static_cast<double>(place.x_offset)) * place.x_scale;
     one.top = (double{box.top} + static_cast<double>(place.y_offset)) * place.y_scale;
     one.width = (double{box.right} - double{box.left}) * place.x_scale;
     one.height = (double{box.bottom} - double{box.top}) * place.y_scale;
     one.score = box.score;
   }
-  return match_annotated(image.boxes, found);
+  std::vector<AnnotatedBox> truths;
+  std::ranges::copy_if(image.boxes, std::back_inserter(truths),
+                       [this](const AnnotatedBox& box) { return has_class(box); });
+  return match_annotated(truths, found);
 }
 
 bool AnnotatedBoxes::Entry::suits() const { return size == ImageSize{image->width, image->height}; }
@@ -140,6 +130,7 @@ void AnnotatedBoxes::add(std::int64_t item, const ImageSize& size, std::span<con
 
 BoxAccuracy AnnotatedBoxes::result() const {
   BoxAccuracy accuracy;
+  accuracy.categories = mapping_.match;
   std::array<MatchedImages, 2> images;
   for (const Entry& entry : entries_) {
     if (!entry.ran) continue;
@@ -156,8 +147,10 @@ BoxAccuracy AnnotatedBoxes::result() const {
       continue;
     }
     ++accuracy.images;
-    accuracy.boxes += std::ssize(entry.image->boxes) -
-                      std::ranges::count(entry.image->boxes, true, &AnnotatedBox::crowd);
+    for (const AnnotatedBox& box : entry.image->boxes) {
+      if (box.crowd) continue;
+      ++(has_class(box) ? accuracy.boxes : accuracy.categories.boxes_without_class);
+    }
     for (std::size_t m = 0; m < images.size(); ++m) images[m].push_back(&entry.matches[m]);
   }
   accuracy.fp32 = precision_of(images[0], CocoFigures::kAll);

@@ -8,30 +8,23 @@
 #include <vector>
 
 #include "answers/coco_scorer.h"
+#include "compare/category_mapping.h"
 #include "image/image_header.h"
 #include "qtool/answers/annotations.h"
-#include "qtool/answers/answer.h"
+#include "qtool/compare/evaluate.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {
 
-/// The category of each class of a detector, as an index in BoxAnnotations::categories. Class k is
-/// the category with the k-th lowest id if there are as many classes as categories, the category
-/// with id k + 1 if there are as many classes as the highest id, and the category with id k if
-/// there is one class more, as in DETR. 0 classes are an unknown number, one for each category.
-/// -1 for a class without a category. Throws Error(kMismatch) for other numbers.
-std::vector<std::int64_t> categories_of(const BoxAnnotations& annotations, std::int64_t classes);
-
 /// Compares the boxes of both models with annotations. Samples are added by several threads.
 class AnnotatedBoxes {
  public:
-  /// `classes`: the number of classes that boxes can have. The annotations of a sample are those of
-  /// the image whose file name is the end of the sample's path. Throws as categories_of() does,
-  /// Error(kUsage) for samples that are no images, and Error(kMismatch) if none of them is
-  /// annotated.
-  AnnotatedBoxes(const BoxAnnotations& annotations, const Samples& samples,
-                 const Preprocess& preprocess, std::int64_t classes);
+  /// `options`: its annotations must not be null. `classes`: the number of classes that boxes can
+  /// have. The annotations of a sample are those of the image whose file name is the end of the
+  /// sample's path. Throws as map_categories() does, Error(kUsage) for samples that are no images,
+  /// and Error(kMismatch) if none of them is annotated.
+  AnnotatedBoxes(const EvalOptions& options, const Samples& samples, std::int64_t classes);
 
   /// The size of the image of sample `item`, for add(). The file is not read where the sample is
   /// not annotated.
@@ -57,7 +50,11 @@ class AnnotatedBoxes {
   [[nodiscard]] std::vector<CocoMatches> matches_of(const AnnotatedImage& image,
                                                     std::span<const Box> boxes) const;
 
-  std::vector<std::int64_t> categories_;
+  /// Whether `box` counts: some class of the detector is its category.
+  [[nodiscard]] bool has_class(const AnnotatedBox& box) const;
+
+  CategoryMapping mapping_;
+  std::vector<bool> has_class_;  ///< of each category
   Preprocess preprocess_;
   std::vector<Entry> entries_;  ///< one per sample
 };

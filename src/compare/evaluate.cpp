@@ -83,7 +83,7 @@ class Evaluation {
       if (pair_.int8 != nullptr) worker.answers.emplace(options.answers);
     }
     if (options.annotations != nullptr && options.answers.boxes && pair_.int8 != nullptr) {
-      annotated_.emplace(*options.annotations, samples, options.preprocess, answers_.box_classes());
+      annotated_.emplace(options, samples, answers_.box_classes());
     }
   }
 

@@ -35,6 +35,22 @@ std::vector<std::string> EvalResult::doubts() const {
                 "first: ",
                 accuracy->first_other_size));
   }
+  if (accuracy) {
+    const CategoryMatch& match = accuracy->categories;
+    if (!match.without_class.empty()) {
+      sentences.push_back(to_text(match.without_class.size(), " of ", match.categories,
+                                  " categories of the annotations have the name of no class, and ",
+                                  "their ", match.boxes_without_class,
+                                  " boxes do not count: ", match.names_without_class()));
+    }
+    if (match.is_guess()) {
+      sentences.push_back(
+          to_text("the detector has ", match.classes,
+                  " classes, more than the annotations have categories (", match.categories,
+                  "), and neither names nor ids say which ones these are: that they are ",
+                  "the first classes is a guess; give the names of the classes by --labels"));
+    }
+  }
   if (near_chance) {
     sentences.push_back(to_text(
         "FP32 top-1 is ", fp32.top1, " of ", labelled, " images, about what ", "guessing among ",

@@ -49,6 +49,26 @@ std::string fixed_interval(const std::optional<Interval>& interval, int decimals
   return to_text(to_fixed(interval->low, decimals), " to ", to_fixed(interval->high, decimals));
 }
 
+// By what the categories of annotations became classes.
+std::string categories_line(const CategoryMatch& match) {
+  if (match.by == CategoriesBy::kNames) {
+    const auto missing = std::ssize(match.without_class);
+    std::string text =
+        to_text("categories by name: ", match.categories - missing, " of ", match.categories);
+    if (missing > 0) {
+      text += to_text(", without ", printable(match.names_without_class()), "; ",
+                      match.boxes_without_class, " boxes of these do not count");
+    }
+    return text + "\n";
+  }
+  return to_text("categories by ",
+                 match.by == CategoriesBy::kIds ? "their ids" : "the order of their ids",
+                 match.is_guess() ? ", which is a guess" : "", ", since ",
+                 match.classes_named ? "the annotations do not name them"
+                                     : "nothing names the detector's classes",
+                 "\n");
+}
+
 std::string mask_agreement_text(const MaskAgreement& agreement) {
   const std::optional<double> iou = agreement.mean_iou();
   const std::string interval = agreement.too_many_counts
@@ -177,8 +197,9 @@ std::string text_of(const BoxAccuracy& accuracy, std::size_t width) {
   add("mAP, medium", fp32.medium, int8.medium, "");
   add("mAP, large", fp32.large, int8.large, "");
   add("recall, 100 boxes", fp32.recall, int8.recall, "");
-  std::string text = to_text(accuracy.boxes, " annotated boxes in ", accuracy.images,
-                             accuracy.images == 1 ? " image" : " images");
+  std::string text =
+      to_text(categories_line(accuracy.categories), accuracy.boxes, " annotated boxes in ",
+              accuracy.images, accuracy.images == 1 ? " image" : " images");
   if (accuracy.unnamed > 0) {
     text += to_text("; ", accuracy.unnamed, " more images are not annotated and do not count");
   }

@@ -25,7 +25,8 @@ std::vector<std::pair<std::int32_t, std::int64_t>> pixels_by_class(const Mask& m
 /// not asked for is left out.
 std::string text_of(const AnswerAgreement& agreement, std::size_t width);
 
-/// The average precision of both models against annotations, a line for each figure.
+/// By what the categories became classes, and the average precision of both models against
+/// annotations, a line for each figure.
 std::string text_of(const BoxAccuracy& accuracy, std::size_t width);
 
 /// The boxes and the share of each class of pixels that the models found in one image, and how far

@@ -37,6 +37,26 @@ Json json_of_mask_agreement(const MaskAgreement& agreement) {
           {"classes", std::move(classes)}};
 }
 
+Json json_of_categories(const CategoryMatch& match) {
+  const auto by = [&] {
+    switch (match.by) {
+      case CategoriesBy::kNames:
+        return "names";
+      case CategoriesBy::kOrder:
+        return "order_of_ids";
+      case CategoriesBy::kIds:
+        return "ids";
+    }
+    return "";
+  };
+  return {{"by", by()},
+          {"guess", match.is_guess()},
+          {"all", match.categories},
+          {"classes", match.classes > 0 ? Json(match.classes) : Json()},
+          {"without_class", match.without_class},
+          {"boxes_without_class", match.boxes_without_class}};
+}
+
 Json json_of_equal_answers(const EqualAnswers& answers) {
   return {{"all", answers.all},
           {"equal", answers.equal},
@@ -115,6 +135,7 @@ Json json_of(const BoxAccuracy& accuracy) {
           {"images_without_annotations", accuracy.unnamed},
           {"images_of_other_size", accuracy.other_size},
           {"boxes", accuracy.boxes},
+          {"categories", json_of_categories(accuracy.categories)},
           {"fp32", precision(accuracy.fp32)},
           {"int8", precision(accuracy.int8)},
           {"fp32_map_interval", interval_json(accuracy.fp32_interval)},

@@ -1,11 +1,12 @@
 // Reads any bytes as each of the small files that a user may give: overrides, preprocessing, a
-// configuration of MNN's tool, a name map, a detector. Anything but a result or an Error is a
-// finding.
+// configuration of MNN's tool, a name map, a detector; and as the class names in the metadata of a
+// model. Anything but a result or an Error is a finding.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "qtool/answers/annotations.h"
 #include "qtool/answers/answer.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
@@ -53,5 +54,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   expect(qtool::ErrorCode::kUsage, [&] { static_cast<void>(qtool::read_mnn_config(text)); });
   expect(qtool::ErrorCode::kUsage,
          [&] { static_cast<void>(qtool::detector_from_json(text, "fuzz")); });
+  if (const auto names = qtool::class_names_from_text(text); names && names->empty()) std::abort();
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "console.h"
 #include "files.h"
+#include "qtool/answers/annotations.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
@@ -34,6 +35,17 @@ std::optional<StoredPreprocess> Model::stored_preprocess() const {
                 to_text(stored.where, ": metadata '", kPreprocessKey, "': ", error.what()));
   }
   return stored;
+}
+
+std::vector<std::string> Model::class_names() const {
+  const auto entry = loaded.info.metadata.find(std::string(kClassNamesKey));
+  if (entry == loaded.info.metadata.end()) return {};
+  std::optional<std::vector<std::string>> names = class_names_from_text(entry->second);
+  if (!names) {
+    warning(to_text("model '", path, "': metadata '", kClassNamesKey,
+                    "' is no list of class names, so it names no class"));
+  }
+  return std::move(names).value_or(std::vector<std::string>());
 }
 
 void warn_of_left_out(const std::string& path, const Executor& executor) {

@@ -30,6 +30,9 @@ struct Model {
 
   /// The preprocessing in the model's metadata, if there is one.
   [[nodiscard]] std::optional<StoredPreprocess> stored_preprocess() const;
+  /// The names of the network's classes in the model's metadata, see class_names_from_text(); empty
+  /// if there are none. Warns of an entry that does not have them.
+  [[nodiscard]] std::vector<std::string> class_names() const;
 };
 
 /// Warns when the executor leaves out the end of the network.

@@ -23,7 +23,10 @@ std::optional<Overlap> overlap_unless_stopped(std::span<const std::uint64_t> ids
 EvalResult evaluate_with_progress(const Command& command, const Models& models,
                                   const SampleOptions& images, const Samples& samples,
                                   EvalOptions options, const RunOptions& run) {
+  // --labels then names the classes of boxes, whatever the images and the outputs are.
+  const bool names_boxes = options.annotations != nullptr;
   command.found(Trait::kImageClasses, to_text("images '", images.images, "'"), [&] {
+    if (names_boxes) return true;
     for (std::int64_t i = 0; i < samples.size(); ++i) {
       if (samples.label(i) >= 0) return true;
     }
@@ -33,6 +36,7 @@ EvalResult evaluate_with_progress(const Command& command, const Models& models,
   options.labels = images.labels.empty() ? LabelSource::kFolders : LabelSource::kNamed;
   options.threads = run.threads;
   command.found(Trait::kClassScores, to_text("model '", models.fp32.path, "'"), [&] {
+    if (names_boxes) return true;
     if (options.answers.boxes || options.answers.mask) return false;
     const std::vector<Tensor> first = first_sample(samples, options.preprocess, options.bad_images);
     return classes_of(*models.fp32.executor, first, 1, options.requantization) > 0;

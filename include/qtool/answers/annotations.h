@@ -29,10 +29,16 @@ struct AnnotatedImage {
   std::vector<AnnotatedBox> boxes{};
 };
 
+/// A kind of object.
+struct BoxCategory {
+  std::int64_t id = 0;
+  std::string name{};  ///< empty: the file does not say it
+};
+
 /// The boxes of many images, from a file of the format of COCO's instances.
 struct BoxAnnotations {
   std::vector<AnnotatedImage> images;
-  std::vector<std::int64_t> categories;  ///< the ids, ascending
+  std::vector<BoxCategory> categories;  ///< by their ids, ascending
 };
 
 /// The largest file of annotations.
@@ -43,6 +49,43 @@ inline constexpr std::int64_t kMaxAnnotationBytes = std::int64_t{1} << 28;
 /// occurs twice or that nothing has, and a file without images or categories. Cost: linear, about
 /// 20 bytes of memory for each byte of the file.
 BoxAnnotations annotations_from_json(std::string_view text, std::string_view name);
+
+/// The key of the class names in the metadata of models that exporters of YOLO write.
+inline constexpr std::string_view kClassNamesKey = "names";
+/// The largest text of class names, and the most classes in it.
+inline constexpr std::size_t kMaxClassNameBytes = std::size_t{1} << 22;
+inline constexpr std::int64_t kMaxClassNames = 100'000;
+
+/// Reads the names of a network's classes, index = class. The text is a dictionary of the numbers
+/// of the classes, `{0: 'person', 1: 'bicycle'}`, or a list of the names, as Python or JSON write
+/// them. A number that the dictionary leaves out has an empty name. nullopt for every other text,
+/// also for one that names a class twice or no class, and beyond the limits above. Cost: linear.
+/// Source: Ultralytics, engine/exporter.py, `metadata`.
+std::optional<std::vector<std::string>> class_names_from_text(std::string_view text);
+
+/// By what the categories of annotations become classes of a detector.
+enum class CategoriesBy : std::uint8_t {
+  kNames,  ///< a class is the category of the same name
+  kOrder,  ///< class k is the category with the k-th lowest id
+  kIds,    ///< class k is the category with id k, or with id k + 1
+};
+
+/// How the categories of annotations became classes of a detector.
+struct CategoryMatch {
+  CategoriesBy by = CategoriesBy::kOrder;
+  bool classes_named = false;   ///< something names the classes of the detector
+  std::int64_t categories = 0;  ///< of the annotations
+  std::int64_t classes = 0;     ///< of the detector; 0 if it is not known
+  /// The categories that are no class of the detector, by their names. Their boxes do not count.
+  std::vector<std::string> without_class{};
+  std::int64_t boxes_without_class = 0;  ///< annotated boxes of these, without crowds
+
+  /// The first names of `without_class`, in quotes.
+  [[nodiscard]] std::string names_without_class() const;
+  /// Whether the order is a guess: there are fewer categories than classes, and neither names nor
+  /// ids say which ones.
+  [[nodiscard]] bool is_guess() const { return by == CategoriesBy::kOrder && categories < classes; }
+};
 
 /// The average precision of the boxes of one model, by COCO's definition. A figure without objects
 /// to find is nullopt.
@@ -63,6 +106,7 @@ struct BoxAccuracy {
   std::int64_t other_size = 0;     ///< images that ran and whose annotation names another size
   std::string first_other_size{};  ///< the first of these, with both sizes
   std::int64_t boxes = 0;          ///< annotated boxes of `images`, without crowds
+  CategoryMatch categories{};
   AnnotatedPrecision fp32{};
   AnnotatedPrecision int8{};
   /// Of AnnotatedPrecision::all and of its change (INT8 - FP32), by jackknife_interval().

@@ -52,6 +52,8 @@ struct EvalOptions {
   Progress progress{};      ///< counts images; may be empty
   /// For answers.boxes: the true boxes of the images. May be null.
   const BoxAnnotations* annotations = nullptr;
+  /// For `annotations`: the name of each class of the detector; empty where they are not known.
+  std::vector<std::string> class_names{};
 };
 
 /// The result of one model. `top1` and `top5` count images whose class is known. An image without

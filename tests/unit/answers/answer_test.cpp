@@ -158,7 +158,7 @@ TEST_F(Answers, AreComparedWithAnnotations) {
   AnswerOptions every = options_.answers;
   every.boxes->thresholds = {0.001};
   int low = 0;
-  BoxAnnotations annotations{{}, {1}};
+  BoxAnnotations annotations{{}, {{1, "thing"}}};
   for (const ImageEntry& entry : list_images(folder_).entries) {
     std::vector<BadImage> bad;
     const auto input = load_preprocessed(entry, options_.preprocess, BadImages::kFail, bad);
@@ -193,6 +193,11 @@ TEST_F(Answers, AreComparedWithAnnotations) {
   EXPECT_THAT(text, testing::HasSubstr("annotated boxes in 7 images:\n"));
   EXPECT_THAT(text, testing::HasSubstr("\n  mAP, IoU 0.50 to 0.95"));
   EXPECT_THAT(json_of(result, {}), testing::HasSubstr("\"map_change_interval\": ["));
+  EXPECT_THAT(text, testing::HasSubstr("categories by the order of their ids, since nothing names "
+                                       "the detector's classes\n"));
+  options_.class_names = {"Thing"};
+  EXPECT_THAT(text_of(run(0.9F)), testing::HasSubstr("categories by name: 1 of 1\n"));
+  options_.class_names.clear();
   annotations.images.front().width = 5;
   const EvalResult other = run(0.9F);
   EXPECT_EQ(other.accuracy->images, 6);

@@ -204,11 +204,29 @@ std::string refusal(const std::string& annotation, const std::string& image = "\
   return "";
 }
 
+// Of a file whose only category has this name.
+std::string named_refusal(const std::string& name) {
+  try {
+    annotations_from_json(
+        to_text(R"({"images": [{"id": 1, "file_name": "a.jpg", "width": 4, "height": 4}],
+                    "categories": [{"id": 1, "name": )",
+                name, R"(}], "annotations": []})"),
+        "c.json");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
 TEST(Annotations, AreReadFromTheFormatOfCoco) {
   const BoxAnnotations read_back = coco_file(
       R"("id": 1, "image_id": 7, "category_id": 18, "bbox": [1.5, 2, 30, 40.25], "area": 600.5,
          "iscrowd": 0, "segmentation": [[1, 2, 3, 4]])");
-  EXPECT_THAT(read_back.categories, ElementsAre(1, 18));
+  ASSERT_EQ(read_back.categories.size(), 2U);
+  EXPECT_EQ(read_back.categories[0].id, 1);
+  EXPECT_EQ(read_back.categories[0].name, "person");
+  EXPECT_EQ(read_back.categories[1].id, 18);
+  EXPECT_EQ(read_back.categories[1].name, "dog");
   ASSERT_EQ(read_back.images.size(), 1U);
   EXPECT_EQ(read_back.images[0].file, "a.jpg");
   EXPECT_EQ(read_back.images[0].height, 480);
@@ -230,6 +248,7 @@ TEST(Annotations, NameFilesOfAnotherSystem) {
           "categories": [{"id": 1}], "annotations": []})",
       "c.json");
   EXPECT_EQ(annotations.images[0].file, "train/set/a.jpg");
+  EXPECT_EQ(annotations.categories[0].name, "") << "there is none";
 }
 
 TEST(Annotations, AreRefusedWithTheFieldThatIsWrong) {
@@ -244,6 +263,8 @@ TEST(Annotations, AreRefusedWithTheFieldThatIsWrong) {
   EXPECT_THAT(refusal(box + R"([1, 2, 3, 4], "iscrowd": 2)"), HasSubstr("iscrowd: found 2"));
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": -1"), HasSubstr("images[0].id: found -1"));
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7", "\"id\": 1"), HasSubstr("1 occurs twice"));
+  EXPECT_THAT(named_refusal("3"), HasSubstr("categories[0].name: found 3, expected a string"));
+  EXPECT_THAT(named_refusal('"' + std::string(1001, 'x') + '"'), HasSubstr("at most 1000 bytes"));
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7, \"width\": 0"), HasSubstr("width"));
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7, \"width\": 65535, \"height\": 65535"),
               HasSubstr("height: found 65535, expected at most 268435456 pixels in all"));

@@ -10,7 +10,6 @@
 namespace qtool {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 Samples images_called(const std::vector<std::string>& paths) {
@@ -22,37 +21,23 @@ Samples images_called(const std::vector<std::string>& paths) {
 // One object of category 1 at (0, 0) to (100, 100) of a photograph of 200 x 100 pixels.
 BoxAnnotations one_object(const std::string& file) {
   BoxAnnotations annotations;
-  annotations.categories = {1, 3};
+  annotations.categories = {{1, "cat"}, {3, "traffic light"}};
   annotations.images = {{file, 200, 100, {{1, 0, 0, 100, 100, 10000, false}}}};
   return annotations;
 }
 
-Preprocess letterbox() {
-  Preprocess preprocess;
-  preprocess.resize = ResizeMode::kLetterbox;
-  preprocess.resize_width = preprocess.resize_height = 100;
-  return preprocess;
-}
-
-TEST(CategoriesOf, AreInTheOrderOfTheirIdsOrTheIdsThemselves) {
-  const BoxAnnotations annotations = one_object("a.jpg");
-  EXPECT_THAT(categories_of(annotations, 2), ElementsAre(0, 1));
-  EXPECT_THAT(categories_of(annotations, 3), ElementsAre(0, -1, 1));
-  EXPECT_THAT(categories_of(annotations, 4), ElementsAre(-1, 0, -1, 1)) << "as in DETR";
-  EXPECT_THAT(categories_of(annotations, 0), ElementsAre(0, 1)) << "as in YOLO26";
-  try {
-    categories_of(annotations, 80);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kMismatch);
-    EXPECT_THAT(error.what(), HasSubstr("80 classes, expected 2"));
-  }
+EvalOptions with_letterbox(const BoxAnnotations& annotations) {
+  EvalOptions options;
+  options.annotations = &annotations;
+  options.preprocess.resize = ResizeMode::kLetterbox;
+  options.preprocess.resize_width = options.preprocess.resize_height = 100;
+  return options;
 }
 
 // The letterbox makes the photograph half as large and moves it down by 25 pixels.
 TEST(AnnotatedBoxes, LiesInTheImageFile) {
   const BoxAnnotations annotations = one_object("a.jpg");
-  AnnotatedBoxes boxes(annotations, images_called({"photos/a.jpg", "photos/b.jpg"}), letterbox(),
+  AnnotatedBoxes boxes(with_letterbox(annotations), images_called({"photos/a.jpg", "photos/b.jpg"}),
                        2);
   boxes.add(0, {200, 100}, std::vector<Box>{{0, 25, 50, 75, 1, 0.9F}},
             std::vector<Box>{{0, 25, 50, 75, 0, 0.9F}});
@@ -66,10 +51,40 @@ TEST(AnnotatedBoxes, LiesInTheImageFile) {
   EXPECT_FALSE(accuracy.change_interval) << "of one image";
 }
 
+// The network counts its classes otherwise than the annotations, and has others too.
+TEST(AnnotatedBoxes, HaveTheCategoriesThatNamesSay) {
+  const BoxAnnotations annotations = one_object("a.jpg");
+  EvalOptions options = with_letterbox(annotations);
+  options.class_names = {"Traffic_Light", "bird", "cat"};
+  AnnotatedBoxes boxes(options, images_called({"a.jpg"}), 3);
+  boxes.add(0, {200, 100}, std::vector<Box>{{0, 25, 50, 75, 0, 0.9F}},
+            std::vector<Box>{{0, 25, 50, 75, 2, 0.9F}});
+  const BoxAccuracy accuracy = boxes.result();
+  EXPECT_EQ(accuracy.categories.by, CategoriesBy::kNames);
+  EXPECT_NEAR(*accuracy.fp32.all, 1.0, 1e-12);
+  EXPECT_EQ(*accuracy.int8.all, 0.0) << "the last class is another category";
+}
+
+TEST(AnnotatedBoxes, DoNotCountObjectsThatAreNoClass) {
+  BoxAnnotations annotations = one_object("a.jpg");
+  annotations.images[0].boxes.push_back({0, 0, 0, 10, 10, 100, false});
+  annotations.images[0].boxes.push_back({0, 50, 0, 10, 10, 100, true});
+  EvalOptions options = with_letterbox(annotations);
+  options.class_names = {"traffic-light"};
+  AnnotatedBoxes boxes(options, images_called({"a.jpg"}), 1);
+  const std::vector<Box> found{{0, 25, 50, 75, 0, 0.9F}};
+  boxes.add(0, {200, 100}, found, found);
+  const BoxAccuracy accuracy = boxes.result();
+  EXPECT_EQ(accuracy.boxes, 1);
+  EXPECT_EQ(accuracy.categories.boxes_without_class, 1) << "a crowd is no object to find";
+  EXPECT_EQ(accuracy.categories.names_without_class(), "'cat'");
+  EXPECT_NEAR(*accuracy.fp32.all, 1.0, 1e-12) << "the cat is not missed";
+}
+
 // A photograph that was turned or made smaller after it was annotated.
 TEST(AnnotatedBoxes, LeaveOutImagesOfAnotherSize) {
   const BoxAnnotations annotations = one_object("a.jpg");
-  AnnotatedBoxes boxes(annotations, images_called({"a.jpg"}), letterbox(), 2);
+  AnnotatedBoxes boxes(with_letterbox(annotations), images_called({"a.jpg"}), 2);
   boxes.add(0, {100, 200}, {}, {});
   const BoxAccuracy accuracy = boxes.result();
   EXPECT_EQ(accuracy.images, 0);
@@ -81,7 +96,7 @@ TEST(AnnotatedBoxes, LeaveOutImagesOfAnotherSize) {
 TEST(AnnotatedBoxes, FindsTheImageByTheEndOfItsPath) {
   const auto images_of = [](const std::string& file) {
     const BoxAnnotations annotations = one_object(file);
-    AnnotatedBoxes boxes(annotations, images_called({"/data/val/a.jpg"}), letterbox(), 2);
+    AnnotatedBoxes boxes(with_letterbox(annotations), images_called({"/data/val/a.jpg"}), 2);
     boxes.add(0, {200, 100}, {}, {});
     return boxes.result().images;
   };

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/evaluation.h"
@@ -13,8 +14,10 @@
 namespace qtool {
 namespace {
 
+using testing::Contains;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 AnswerAgreement agreement() {
   AnswerAgreement agreement;
@@ -69,6 +72,43 @@ TEST(TextOfAnswers, HasTheIntervalsOfMasks) {
                               "over 1 class\n"));
   json = nlohmann::json::parse(json_of(result, SourcedPreprocess()));
   EXPECT_EQ(json["mask"]["too_many_counts"], true);
+}
+
+EvalResult annotated(CategoryMatch match) {
+  EvalResult result;
+  result.int8.emplace();
+  result.accuracy.emplace().categories = std::move(match);
+  return result;
+}
+
+TEST(TextOfAnswers, SaysByWhatCategoriesBecameClasses) {
+  const EvalResult named = annotated({.by = CategoriesBy::kNames,
+                                      .classes_named = true,
+                                      .categories = 80,
+                                      .classes = 3,
+                                      .without_class = {"tv", "a\x1b"},
+                                      .boxes_without_class = 7});
+  EXPECT_THAT(text_of(named), HasSubstr("categories by name: 78 of 80, without 'tv', 'a\\u001b'; 7 "
+                                        "boxes of these do not count\n"));
+  EXPECT_THAT(named.doubts(),
+              Contains(HasSubstr("2 of 80 categories of the annotations have the name of no class, "
+                                 "and their 7 boxes do not count: 'tv', ")));
+  const auto json = nlohmann::json::parse(json_of(named, SourcedPreprocess()));
+  EXPECT_EQ(json["annotated"]["categories"]["by"], "names");
+  EXPECT_EQ(json["annotated"]["categories"]["all"], 80);
+  EXPECT_EQ(json["annotated"]["categories"]["without_class"][0], "tv");
+  EXPECT_EQ(json["annotated"]["categories"]["boxes_without_class"], 7);
+
+  const EvalResult guess = annotated({.by = CategoriesBy::kOrder, .categories = 2, .classes = 80});
+  EXPECT_THAT(text_of(guess), HasSubstr("categories by the order of their ids, which is a guess, "
+                                        "since nothing names the detector's classes\n"));
+  EXPECT_THAT(guess.doubts(), Contains(HasSubstr("the detector has 80 classes, more than the "
+                                                 "annotations have categories (2)")));
+  const EvalResult ids =
+      annotated({.by = CategoriesBy::kIds, .classes_named = true, .categories = 80, .classes = 90});
+  EXPECT_THAT(text_of(ids),
+              HasSubstr("categories by their ids, since the annotations do not name them\n"));
+  EXPECT_THAT(ids.doubts(), IsEmpty());
 }
 
 TEST(TextOfAnswers, PutsBoxesThatMatchInOneLine) {

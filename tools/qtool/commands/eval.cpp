@@ -51,6 +51,13 @@ void write_tables(const EvalCommand& options, const EvalResult& result) {
   if (!files.empty()) write_outputs(files);
 }
 
+// The names of the detector's classes, from the metadata of FP32 or else of INT8, which has the
+// same classes.
+std::vector<std::string> stored_class_names(const Models& models) {
+  std::vector<std::string> names = models.fp32.class_names();
+  return names.empty() && models.int8 ? models.int8->class_names() : names;
+}
+
 void run_eval(EvalCommand& options, const Command& command) {
   options.run.apply();
   EvalOptions eval;
@@ -65,8 +72,12 @@ void run_eval(EvalCommand& options, const Command& command) {
     annotations = annotations_from_json(read_input(options.annotations, kMaxAnnotationBytes),
                                         options.annotations);
     eval.annotations = &*annotations;
+    // The labels are of the boxes and not of the images, whose folders mean nothing.
+    if (!options.images.labels.empty()) eval.class_names = read_class_names(options.images.labels);
+    options.images.labels.clear();
   }
   const Models models = open_models(options.model, options.int8);
+  if (annotations && eval.class_names.empty()) eval.class_names = stored_class_names(models);
   const Samples samples = options.images.list(models.fp32.executor->graph());
   RequantizeOption::require_effect(command, models);
   const std::optional<SourcedPreprocess> preprocess = options.preprocess.choose_for(
@@ -129,8 +140,8 @@ void add_eval(Program& program, Session& session) {
       .option(
           "--annotations", options->annotations,
           "True boxes of the images: print mAP as COCO does\n"
-          "A JSON file in the format of COCO's instances. Its categories, in the order of their "
-          "ids, are the classes of the detector.")
+          "A JSON file in the format of COCO's instances. Its categories are the classes of the "
+          "same names, if --labels or the model names the classes, or else by their ids.")
       .placeholder("FILE.json")
       .group("Outputs");
   command.goes_with("--annotations", {{"--boxes", {}}});
