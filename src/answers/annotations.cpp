@@ -1,4 +1,6 @@
 // Reads the annotations of images in the format of COCO's instances.
+#include "qtool/answers/annotations.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -7,7 +9,6 @@
 #include "base/text.h"
 #include "image/image_header.h"
 #include "json/json.h"
-#include "qtool/answers/annotations.h"
 
 namespace qtool {
 namespace {

@@ -361,12 +361,7 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& s
   }
   const ModelPair pair = compile_pair(fp32, int8, shapes, 1, options.requantization);
   const Plan& plan = *pair.fp32;
-  for (const PortInfo& port : plan.outputs()) {
-    if (options.batch == 1 || (port.shape.rank() > 0 && port.shape[0] == options.batch)) continue;
-    throw Error(ErrorCode::kUnsupported,
-                to_text("output '", port.name, "' has shape ", port.shape.to_string(),
-                        ", expected the batch of ", options.batch, " in front; use batch 1"));
-  }
+  require_batched_outputs(plan, options.batch);
   const bool scores = !options.answers.boxes && !options.answers.mask;
   const std::int64_t classes =
       scores ? class_count(plan.outputs().front().shape, options.batch) : 0;

@@ -69,6 +69,15 @@ ModelPair compile_pair(const Executor& fp32, const Executor* int8, std::span<con
   return pair;
 }
 
+void require_batched_outputs(const Plan& plan, std::int64_t batch) {
+  for (const PortInfo& port : plan.outputs()) {
+    if (batch == 1 || (port.shape.rank() > 0 && port.shape[0] == batch)) continue;
+    throw Error(ErrorCode::kUnsupported,
+                to_text("output '", port.name, "' has shape ", port.shape.to_string(),
+                        ", expected the batch of ", batch, " in front; use batch 1"));
+  }
+}
+
 InputShapes input_shapes(const Plan& plan) {
   InputShapes shapes;
   for (const PortInfo& input : plan.inputs()) shapes.emplace(input.name, input.shape);

@@ -30,6 +30,10 @@ struct ModelPair {
 ModelPair compile_pair(const Executor& fp32, const Executor* int8, std::span<const Shape> shapes,
                        int threads, Requantization requantization = Requantization::kFloat);
 
+/// Throws Error(kUnsupported) when an output does not begin with the batch. A batch of 1 needs
+/// none.
+void require_batched_outputs(const Plan& plan, std::int64_t batch);
+
 /// The shapes of a plan's inputs by their names.
 InputShapes input_shapes(const Plan& plan);
 

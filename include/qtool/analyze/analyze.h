@@ -209,11 +209,9 @@ struct AnswerShare {
 /// SuggestOptions::answers name is filled; `classes` where they name neither boxes nor a mask and
 /// the first output is one score per class.
 struct KeptAnswers {
-  std::optional<BoxMatch> boxes{};  ///< see AnswerAgreement::judged_boxes()
-  /// The share of the pixels with FP32's class; its interval is the bootstrap over images.
-  std::optional<AnswerShare> pixels{};
-  /// MaskAgreement::mean_iou(); its interval is the jackknife over groups of images.
-  std::optional<AnswerShare> mean_iou{};
+  std::optional<BoxMatch> boxes{};        ///< see AnswerAgreement::judged_boxes()
+  std::optional<AnswerShare> pixels{};    ///< with FP32's class, see MaskAgreement::equal_interval
+  std::optional<AnswerShare> mean_iou{};  ///< see MaskAgreement::mean_iou_interval
   /// The share of the images with FP32's class; its interval is Wilson's.
   std::optional<AnswerShare> classes{};
 };

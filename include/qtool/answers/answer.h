@@ -220,7 +220,7 @@ struct MaskAgreement {
   std::int64_t equal = 0;            ///< pixels with the same class in both models
   std::vector<ClassPixels> classes;  ///< classes that a model found in any image, ascending
   /// Of equal / pixels, for two images or more: the wider of two intervals, as those of BoxMatch,
-  /// with pixels for boxes. evaluate() only.
+  /// with pixels for boxes.
   std::optional<Interval> equal_interval{};
   /// Of mean_iou(), likewise: bootstrap over images.
   std::optional<Interval> mean_iou_interval{};
