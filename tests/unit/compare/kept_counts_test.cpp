@@ -196,11 +196,11 @@ TEST(KeptCounts, TheIntervalsOfMasksHoldTheTrueFigures) {
     equal += both / 1000.0;
     mean_iou += both / (kPixels[k] + (1.0 - kKept[from]) * kPixels[from]) / 5.0;
   }
-  constexpr int kSets = 400;
+  constexpr int kMaskSets = 400;
   std::mt19937_64 random(11);
   int equal_held = 0;
   int iou_held = 0;
-  for (int set = 0; set < kSets; ++set) {
+  for (int set = 0; set < kMaskSets; ++set) {
     std::vector<AnswerCounts> images;
     for (int i = 0; i < 20; ++i) images.push_back(random_image(random));
     const MaskAgreement mask = mask_of(images);
@@ -209,10 +209,10 @@ TEST(KeptCounts, TheIntervalsOfMasksHoldTheTrueFigures) {
     equal_held += shares.low <= equal && equal <= shares.high ? 1 : 0;
     iou_held += ious.low <= mean_iou && mean_iou <= ious.high ? 1 : 0;
   }
-  EXPECT_GE(equal_held, 0.91 * kSets);
-  EXPECT_GE(iou_held, 0.91 * kSets);
-  EXPECT_LE(equal_held, 0.99 * kSets);
-  EXPECT_LE(iou_held, 0.99 * kSets);
+  EXPECT_GE(equal_held, 0.91 * kMaskSets);
+  EXPECT_GE(iou_held, 0.91 * kMaskSets);
+  EXPECT_LE(equal_held, 0.99 * kMaskSets);
+  EXPECT_LE(iou_held, 0.99 * kMaskSets);
 }
 
 }  // namespace
