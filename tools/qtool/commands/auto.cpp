@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -136,108 +137,188 @@ SearchOptions search_options(const AutoCommand& options, const Advice& advice,
   return search;
 }
 
-void run_auto(AutoCommand& options, Command& command) {
-  options.run.apply();
-  options.preprocess.read();
+Models models_of(const AutoCommand& options) {
+  Models models;
+  models.fp32 = open_float_model(options.model);
+  return models;
+}
+
+EvalOptions eval_options_of(const AutoCommand& options) {
   EvalOptions eval;
   eval.answers = options.outputs.read();
+  return eval;
+}
+
+Recipe recipe_of(const AutoCommand& options) {
   Recipe recipe;
   recipe.target = options.target;
   recipe.effort = find_effort(options.effort).effort;
-  const AutoFiles files = files_of(options);
-  Models models;
-  models.fp32 = open_float_model(options.model);
-  const Model& fp32 = models.fp32;
-  const Graph& graph = fp32.executor->graph();
-  const AutoHalves halves = list_or_way_out(options.model, options.images.inputs, graph,
-                                            [&] { return halves_of(options, graph); });
-  const AutoLines lines(options, command, recipe, halves, files);
-  const Samples samples = list_or_way_out(options.model, options.images.inputs, graph,
-                                          [&] { return halves.calibrates.list(graph); });
-  const Samples others = halves.compares.list(graph);
-  FirstModel made;
-  made.too_few = halves.too_few;
-  if (options.target == kDefaultTarget) {
-    made.functions_left = count_functions(fp32.executor->whole_graph(), find_target("qtool"));
-  }
-  options.also_time.require_runtime();
-  make_folder(options.folder);
-  for (const std::string& file : {files.table, files.model}) declare_output(file);
-  if (!options.report.empty()) declare_output(options.report);
-  made.preprocess = list_or_way_out(options.model, options.images.inputs, graph, [&] {
-    return options.preprocess.choose_for(options.images, fp32.stored_preprocess(), fp32.loaded);
-  });
-  if (made.preprocess) {
-    if (options.outputs.say_nothing() && options.images.labels.empty()) {
-      recognise_boxes(command, *fp32.executor, samples, *made.preprocess, options.images.policy());
-      eval.answers = options.outputs.read();
-    }
-    if (const auto usual = usual_preprocessing(command, *made.preprocess); !usual.words.empty()) {
-      made.usual_for = usual.detector;
-      made.usual_options = usual.words;
-      made.usual_command = lines.again(options.target, usual, options.search);
-    }
-  }
-  StepDisplay display(options.run, std::string(samples.noun()));
-  MakeOptions make = display.options(fp32);
-  if (made.preprocess) make.preprocess = made.preprocess->preprocess;
-  make.bad_images = options.images.policy();
-  eval.preprocess = make.preprocess;
-  LearnReport report;
-  StaticInputs inputs = inputs_of_samples(*fp32.executor, recipe, samples, make, report);
-  made.quantized.unused = {std::move(report.bad), samples.passed_over()};
-  if (report.doubt) warning(*report.doubt);
-  made.calibrated_on = inputs.table.image_count;
-  models.calibrated_on = inputs.table.image_ids;
-  try {
-    models.int8 = write_both(options, fp32, recipe, inputs, samples, make, files, made.quantized);
-  } catch (const Error& refusal) {
-    display.clear();
-    keep_table(refusal, files, inputs.table);
-    throw;
-  }
-  warn_of_broken_weights(*models.int8);
-  made.compared =
-      evaluate_with_progress(command, models, halves.compares, others, eval, options.run);
-  require_useful(made.compared);
+  return recipe;
+}
 
-  made.commands = {lines.calibrate()};
-  made.files = {files.table, files.model};
-  Advice advice = advise(figures_of(made));
-  if (!options.search.empty() && !advice.goal.empty()) {
-    SearchResult found = search_with_progress(
-        fp32, inputs, samples, search_options(options, advice, eval, make), options.run);
-    made.commands.push_back(lines.search(advice, kLeastIntegers));
-    add_found(found.best, recipe.overrides);
-    const bool stopped = found.end == SearchEnd::kInterrupted;
-    made.searched = FirstSearch{advice.why, std::move(found)};
-    if (recipe.overrides != Overrides{} && !stopped) {
-      inputs = inputs_of_table(recipe, std::move(inputs.table), make);
-      models.int8 = write_both(options, fp32, recipe, inputs, samples, make, files, made.quantized);
-      made.files.push_back(files.overrides);
-      made.compared =
-          evaluate_with_progress(command, models, halves.compares, others, eval, options.run);
-      advice = advise(figures_of(made));
+/// One run of the command. The steps are called once each, in the order of run().
+class AutoRun {
+ public:
+  AutoRun(AutoCommand& options, Command& command)
+      : options_(options),
+        command_(command),
+        eval_(eval_options_of(options)),
+        recipe_(recipe_of(options)),
+        files_(files_of(options)),
+        models_(models_of(options)),
+        halves_(list([&] { return halves_of(options, graph()); })),
+        lines_(options, command, recipe_, halves_, files_),
+        samples_(list([&] { return halves_.calibrates.list(graph()); })),
+        others_(halves_.compares.list(graph())),
+        display_(options.run, std::string(samples_.noun())) {}
+
+  void run() {
+    options_.also_time.require_runtime();
+    declare_files();
+    prepare();
+    make_first();
+    compare();
+    Advice advice = advise(figures_of(made_));
+    if (!options_.search.empty() && !advice.goal.empty()) advice = make_again(advice);
+    MeasuredTimes times = options_.also_time.measure(models_, others_, eval_.preprocess,
+                                                     options_.images.policy(), options_.run);
+    made_.times = std::move(times.runtimes);
+    show(advice);
+    times.require();
+  }
+
+ private:
+  [[nodiscard]] const Model& fp32() const { return models_.fp32; }
+  [[nodiscard]] const Graph& graph() const { return fp32().executor->graph(); }
+
+  template <typename List>
+  std::invoke_result_t<List> list(const List& from_options) const {
+    return list_or_way_out(options_.model, options_.images.inputs, graph(), from_options);
+  }
+
+  void declare_files() const {
+    make_folder(options_.folder);
+    for (const std::string& file : {files_.table, files_.model}) declare_output(file);
+    if (!options_.report.empty()) declare_output(options_.report);
+  }
+
+  /// Decides how images are prepared, and which boxes are read.
+  void prepare() {
+    made_.too_few = halves_.too_few;
+    if (options_.target == kDefaultTarget) {
+      made_.functions_left = count_functions(fp32().executor->whole_graph(), find_target("qtool"));
+    }
+    made_.preprocess = list([&] {
+      return options_.preprocess.choose_for(options_.images, fp32().stored_preprocess(),
+                                            fp32().loaded);
+    });
+    make_ = display_.options(fp32());
+    make_.bad_images = options_.images.policy();
+    if (!made_.preprocess) return;
+    make_.preprocess = made_.preprocess->preprocess;
+    eval_.preprocess = make_.preprocess;
+    if (options_.outputs.say_nothing() && options_.images.labels.empty()) {
+      recognise_boxes(command_, *fp32().executor, samples_, *made_.preprocess,
+                      options_.images.policy());
+      eval_.answers = options_.outputs.read();
+    }
+    if (const auto usual = usual_preprocessing(command_, *made_.preprocess); !usual.words.empty()) {
+      made_.usual_for = usual.detector;
+      made_.usual_options = usual.words;
+      made_.usual_command = lines_.again(options_.target, usual, options_.search);
     }
   }
-  MeasuredTimes times = options.also_time.measure(models, others, eval.preprocess,
-                                                  options.images.policy(), options.run);
-  made.times = std::move(times.runtimes);
-  made.commands.push_back(lines.quantize(files.model));
-  made.commands.push_back(lines.eval(files.model, halves.compares.limit));
-  const auto next = lines.next(advice, made);
-  if (!options.report.empty() && !interrupted()) {
-    const std::string improved =
-        std::filesystem::path(files.model).replace_extension(".improved.onnx").string();
-    const PageSubject subject{models, others, halves.compares, made.preprocess, eval, options.run};
-    MakingCommands making{lines.quantize(improved)};
-    making.eval = lines.eval(improved, halves.compares.limit);
-    write_page_of(made, subject, inputs, halves.calibrates, samples, next, making, options.report);
+
+  /// Calibrates, quantizes, and writes table and model.
+  void make_first() {
+    LearnReport report;
+    inputs_ = inputs_of_samples(*fp32().executor, recipe_, samples_, make_, report);
+    made_.quantized.unused = {std::move(report.bad), samples_.passed_over()};
+    if (report.doubt) warning(*report.doubt);
+    made_.calibrated_on = inputs_.table.image_count;
+    models_.calibrated_on = inputs_.table.image_ids;
+    try {
+      write();
+    } catch (const Error& refusal) {
+      display_.clear();
+      keep_table(refusal, files_, inputs_.table);
+      throw;
+    }
+    warn_of_broken_weights(*models_.int8);
+    made_.commands = {lines_.calibrate()};
+    made_.files = {files_.table, files_.model};
   }
-  options.run.json ? print_result(json_of(made, advice, next))
-                   : print_text(text_of(made, advice, next, result_columns()));
-  stop_if_interrupted();
-  times.require();
+
+  void write() {
+    models_.int8 =
+        write_both(options_, fp32(), recipe_, inputs_, samples_, make_, files_, made_.quantized);
+  }
+
+  void compare() {
+    made_.compared =
+        evaluate_with_progress(command_, models_, halves_.compares, others_, eval_, options_.run);
+    require_useful(made_.compared);
+  }
+
+  /// Searches for the goal of `advice`, and makes and compares the model that it finds. Returns the
+  /// advice for that model, or `advice` if nothing better was found.
+  Advice make_again(const Advice& advice) {
+    SearchResult found = search_with_progress(
+        fp32(), inputs_, samples_, search_options(options_, advice, eval_, make_), options_.run);
+    made_.commands.push_back(lines_.search(advice, kLeastIntegers));
+    add_found(found.best, recipe_.overrides);
+    const bool stopped = found.end == SearchEnd::kInterrupted;
+    made_.searched = FirstSearch{advice.why, std::move(found)};
+    if (recipe_.overrides == Overrides{} || stopped) return advice;
+    inputs_ = inputs_of_table(recipe_, std::move(inputs_.table), make_);
+    write();
+    made_.files.push_back(files_.overrides);
+    compare();
+    return advise(figures_of(made_));
+  }
+
+  /// Writes the page, if one was asked for, and prints the result.
+  void show(const Advice& advice) {
+    made_.commands.push_back(lines_.quantize(files_.model));
+    made_.commands.push_back(lines_.eval(files_.model, halves_.compares.limit));
+    const auto next = lines_.next(advice, made_);
+    if (!options_.report.empty() && !interrupted()) write_report(next);
+    options_.run.json ? print_result(json_of(made_, advice, next))
+                      : print_text(text_of(made_, advice, next, result_columns()));
+    stop_if_interrupted();
+  }
+
+  void write_report(const std::vector<CommandWords>& next) {
+    const std::string improved =
+        std::filesystem::path(files_.model).replace_extension(".improved.onnx").string();
+    const PageSubject subject{models_,          others_, halves_.compares,
+                              made_.preprocess, eval_,   options_.run};
+    MakingCommands making{lines_.quantize(improved)};
+    making.eval = lines_.eval(improved, halves_.compares.limit);
+    write_page_of(made_, subject, inputs_, halves_.calibrates, samples_, next, making,
+                  options_.report);
+  }
+
+  AutoCommand& options_;
+  Command& command_;
+  EvalOptions eval_;
+  Recipe recipe_;
+  AutoFiles files_;
+  Models models_;
+  AutoHalves halves_;
+  AutoLines lines_;
+  Samples samples_;
+  Samples others_;
+  StepDisplay display_;
+  MakeOptions make_;
+  StaticInputs inputs_;
+  FirstModel made_;
+};
+
+void run_auto(AutoCommand& options, Command& command) {
+  options.run.apply();
+  options.preprocess.read();
+  AutoRun(options, command).run();
 }
 
 }  // namespace
