@@ -78,6 +78,7 @@ std::int64_t samples_to_ask(const Judged& figure, std::int64_t samples) {
 Advice doubtful(const Judged& figure, std::string what, CommandWords goal,
                 const EvalResult& compared) {
   Advice advice{NextStep::kKeepNodes, std::move(what), std::move(goal)};
+  advice.is_missed = figure.value < figure.limit;
   if (figure.is_bad()) return advice;
   advice.step = NextStep::kCompareMore;
   advice.samples = samples_to_ask(figure, compared.images);
@@ -137,7 +138,8 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
     return Advice{NextStep::kKeepNodes,
                   to_text("top-1 falls from ", percent_of(compared.fp32.top1, compared.labelled),
                           " to ", percent_of(compared.int8->top1, compared.labelled)),
-                  {"--max-top1-drop", to_text(kMaxTop1Drop)}};
+                  {"--max-top1-drop", to_text(kMaxTop1Drop)},
+                  true};
   }
   // With several outputs, one of them may look like class scores but be something else.
   if (compared.classes > 0 && (compared.labelled > 0 || compared.outputs.size() == 1)) {

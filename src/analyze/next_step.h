@@ -51,6 +51,8 @@ struct Advice {
   /// Where a figure is too low or not decided, the goal of `search` that these figures miss:
   /// {"--min-sqnr", "20"}.
   CommandWords goal{};
+  /// Whether the figure itself misses that goal. If false, only its interval does.
+  bool is_missed = false;
   /// For kCompareMore: the number of samples that would probably decide; 0 if it is not known.
   std::int64_t samples = 0;
 };

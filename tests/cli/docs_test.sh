@@ -41,6 +41,7 @@ mkdir tensors
   head -c 196608 /dev/zero | tr '\0' '?'
 } >tensors/two.npy
 for copy in a.npy b.npy; do cp tensors/two.npy $copy; done
+for folder in before after; do mkdir $folder && cp tensors/two.npy $folder; done
 echo '{"exclude": ["/features/features.0/*"]}' >mine.json
 ls -d "$PWD"/photos/calib/*/*.jpg | head -20 >list.txt
 set -e

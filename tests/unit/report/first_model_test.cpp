@@ -165,9 +165,11 @@ TEST(FirstModelText, SaysBesideTheOtherTargetWhatIsKnownOfAnotherRuntime) {
   FirstModel made = without_classes(19.9);
   made.functions_left = 52;
   const auto text = [&] { return text_of(made, advice_on(made), {{"qtool", "auto"}}, 80); };
-  EXPECT_THAT(text(),
-              HasSubstr("slower than with target cpu; --also-time onnxruntime measures it:\n"
-                        "    qtool auto\n"));
+  EXPECT_THAT(
+      text(),
+      HasSubstr("slower than with target cpu; --also-time onnxruntime measures it. Where that is "
+                "not enough, it searches what must stay in FP32 or in 16 bits:\n"
+                "    qtool auto\n"));
   made.times = {
       {"qtool", 2, 15, {{0.015, 0.014, 0.016}, {0.005, 0.004, 0.006}}},
       {"ONNX Runtime 9.9 (node)", 2, 15, {{0.0227, 0.0220, 0.0230}, {0.0191, 0.0190, 0.0200}}}};
@@ -176,7 +178,7 @@ TEST(FirstModelText, SaysBesideTheOtherTargetWhatIsKnownOfAnotherRuntime) {
   EXPECT_THAT(
       text(),
       HasSubstr("slower than with target cpu. Measured now, with target cpu, in ONNX Runtime "
-                "9.9 (node): FP32 22.700 ms, INT8 19.100 ms:\n    qtool auto\n"));
+                "9.9 (node): FP32 22.700 ms, INT8 19.100 ms. Where that is not enough, "));
   const auto json = nlohmann::json::parse(json_of(made, advice_on(made), {}));
   EXPECT_EQ(json["eval"]["times"].size(), 2);
 }
@@ -198,14 +200,17 @@ TEST(Advise, SaysHowManyImagesWouldDecide) {
   made.compared.agreement = 17;
   Advice advice = advice_on(made);
   EXPECT_EQ(advice.step, NextStep::kKeepNodes) << "94.8 % at most";
+  EXPECT_TRUE(advice.is_missed);
   made.compared.agreement = 18;
   advice = advice_on(made);
   EXPECT_EQ(advice.step, NextStep::kCompareMore);
+  EXPECT_TRUE(advice.is_missed);
   EXPECT_GT(advice.samples, 20);
   made.compared.agreement = 20;
   advice = advice_on(made);
   EXPECT_EQ(advice.step, NextStep::kCompareMore);
   EXPECT_EQ(advice.samples, 73);
+  EXPECT_FALSE(advice.is_missed) << "only the interval is below the limit";
   EXPECT_THAT(text_of(made, advice, {{"qtool", "eval"}}, 80),
               HasSubstr("These are too few to tell whether it is good enough: compare on about 73 "
                         "images of the same kind:"));

@@ -179,7 +179,7 @@ class AutoRun {
     make_first();
     compare();
     Advice advice = advise(figures_of(made_));
-    if (!options_.search.empty() && !advice.goal.empty()) advice = make_again(advice);
+    if (!options_.search.empty() && advice.is_missed) advice = make_again(advice);
     MeasuredTimes times = options_.also_time.measure(models_, others_, eval_.preprocess,
                                                      options_.images.policy(), options_.run);
     made_.times = std::move(times.runtimes);
@@ -328,7 +328,7 @@ void add_auto(Program& program, Session& session) {
   Command& command = program.add_command(
       "auto", "Calibrate, quantize and compare in one go, and say what to do next",
       {"qtool auto model.onnx --images photos/calib --preprocess imagenet -o made",
-       "qtool auto model.onnx --images photos/calib --compare photos/eval -o made"});
+       "qtool auto model.onnx --images photos/calib --compare photos/eval"});
   add_model(command, options->model, " in FP32").required();
   command.option("-o,--output-dir", options->folder, "Folder for what is made (default: this one)")
       .placeholder("DIR");

@@ -97,7 +97,7 @@ void add_compare(Program& program, Session& session) {
   const auto options = std::make_shared<CompareCommand>();
   Command& command = program.add_command(
       "compare", "Compare two models, files of tensors, or folders of infer --dump",
-      {"qtool compare a.npy b.npy --min-sqnr 30", "qtool compare layers layers",
+      {"qtool compare a.npy b.npy --min-sqnr 30", "qtool compare before after",
        "qtool compare model.onnx model.int8.onnx"});
   command
       .option("a", options->a,
