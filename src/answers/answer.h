@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "answers/box_decoder.h"
-#include "answers/box_scorer.h"
+#include "answers/kept_boxes.h"
 #include "answers/mask.h"
 #include "qtool/answers/answer.h"
 #include "qtool/exec/executor.h"
@@ -45,7 +45,7 @@ class AnswerReader {
 
 /// The answers of two models for one image, counted.
 struct AnswerCounts {
-  std::vector<BoxCounts> boxes{};       ///< see BoxScorer::add(); empty without boxes
+  std::vector<BoxCounts> boxes{};       ///< see KeptBoxScorer::add(); empty without boxes
   std::optional<MaskAgreement> mask{};  ///< see MaskScorer::add(); nullopt without masks
 };
 
@@ -61,7 +61,7 @@ class AnswerScorer {
   [[nodiscard]] AnswerAgreement result() const;
 
  private:
-  std::optional<BoxScorer> boxes_;
+  std::optional<KeptBoxScorer> boxes_;
   std::optional<MaskScorer> mask_;
   std::optional<EqualAnswers> decisions_;
   std::optional<TextAgreement> texts_;

@@ -19,7 +19,7 @@
 #include "search/goal_evidence.h"
 #include "search/greedy_path.h"
 #include "search/held_out_images.h"
-#include "search/loudest_first.h"
+#include "search/loudest_sources.h"
 #include "search/search_budget.h"
 #include "search/search_candidates.h"
 #include "search/search_memory.h"
@@ -161,7 +161,7 @@ class Search {
     limits.threads = result_.threads;
     limits.stop = trial_options_.stop;
     limits.enough_noise = enough_noise(options_.goals);
-    loudest_ = loudest_first(analysis, *exclusions_);
+    loudest_ = loudest_sources(analysis, *exclusions_);
     candidates_.emplace(fp32_, trials_->shapes(), *exclusions_, std::move(analysis), limits);
     result_.islands = candidates_->islands();
     tried_.set_first_cost(candidates_->cost({}, {}));
@@ -373,7 +373,7 @@ class Search {
   std::optional<FoundModels> found_;
   std::optional<SearchCandidates> candidates_;
   std::size_t told_ = 0;          ///< index of the model that was reported last
-  std::vector<NodeSet> loudest_;  ///< see loudest_first()
+  std::vector<NodeSet> loudest_;  ///< see loudest_sources()
   std::set<std::size_t> spent_;   ///< tried models for which larger_than() has no more sets
   TriedModels tried_;
   SearchResult result_;

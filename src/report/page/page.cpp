@@ -12,7 +12,7 @@
 #include "qtool/quantize/coverage.h"
 #include "report/analysis.h"
 #include "report/evaluation.h"
-#include "report/page/page_drawings.h"
+#include "report/page/page_charts.h"
 #include "report/page/page_template.h"
 #include "report/page/verdict.h"
 #include "report/set_check.h"
@@ -173,7 +173,7 @@ Json figures_of(const Page& page) {
   for (const auto& [what, value] : page.provenance) {
     figures["provenance"].push_back(Json::array({what, printable(value)}));
   }
-  figures.update(drawings_of(page.analysis));
+  figures.update(charts_of(page.analysis));
   figures["drawings_left_out"] = false;
   figures["worst"] = worst_json(page.worst);
   figures["sources_left_out"] = 0;

@@ -270,7 +270,7 @@ TEST_F(SearchTest, SaysThatTooFewImagesAreNotHeldBack) {
   EXPECT_THAT(json_of(result, std::nullopt), HasSubstr("\"held_out\": null"));
 }
 
-TEST_F(SearchTest, TriesTheLoudestFirstAndTimesThem) {
+TEST_F(SearchTest, TriesTheLoudestSourcesAndTimesThem) {
   plant("b_relu_out", 40.0F);
   const SearchResult result = find_sqnr(60.0);
   ASSERT_FALSE(result.loudest.empty());

@@ -1,5 +1,5 @@
 // The few nodes that are tried before a search begins.
-#include "search/loudest_first.h"
+#include "search/loudest_sources.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ ErrorSource weights_of(const std::string& node, double share) {
   return source;
 }
 
-TEST(LoudestFirst, TakesTwiceAsManySourcesEachTime) {
+TEST(LoudestSources, TakesTwiceAsManySourcesEachTime) {
   const ImageFolder folder(kLayerSide, 2);
   const Executor fp32(prepare(four_layers()));
   CalibrateOptions options;
@@ -39,7 +39,7 @@ TEST(LoudestFirst, TakesTwiceAsManySourcesEachTime) {
   for (const char* node : {"c", "a", "d"}) analysis.sources.push_back(weights_of(node, 0.3));
   analysis.sources.push_back(weights_of("b", 0.001));  // too quiet to matter
   std::vector<std::vector<std::string>> names;
-  for (const NodeSet& nodes : loudest_first(analysis, exclusions)) {
+  for (const NodeSet& nodes : loudest_sources(analysis, exclusions)) {
     std::vector<std::string> layers;
     for (const std::string& name : exclusions.names_of(nodes)) {
       if (name.size() == 1) layers.push_back(name);
@@ -48,7 +48,7 @@ TEST(LoudestFirst, TakesTwiceAsManySourcesEachTime) {
   }
   EXPECT_THAT(names,
               ElementsAre(ElementsAre("c"), ElementsAre("a", "c"), ElementsAre("a", "c", "d")));
-  EXPECT_TRUE(loudest_first({}, exclusions).empty());
+  EXPECT_TRUE(loudest_sources({}, exclusions).empty());
 }
 
 TEST(WithMore, AddsSomeOfTheOthers) {

@@ -11,6 +11,6 @@ namespace qtool {
 /// contains the set before it. Sets that add no node are left out, and so are sources that make
 /// less than a hundredth of the noise. A few nodes often bring most of what a long search brings,
 /// at a lower cost. `analysis`: its sources have the largest noise first.
-std::vector<NodeSet> loudest_first(const AnalyzeResult& analysis, const Exclusions& exclusions);
+std::vector<NodeSet> loudest_sources(const AnalyzeResult& analysis, const Exclusions& exclusions);
 
 }  // namespace qtool

@@ -1,4 +1,4 @@
-#include "answers/box_scorer.h"
+#include "answers/kept_boxes.h"
 
 #include <algorithm>
 #include <tuple>
@@ -58,7 +58,7 @@ std::vector<std::int64_t> match_boxes(std::span<const Box> fp32, std::span<const
   return partners;
 }
 
-BoxScorer::BoxScorer(const Detector& detector) {
+KeptBoxScorer::KeptBoxScorer(const Detector& detector) {
   sums_.detector = detector.name;
   sums_.nms_iou = detector.nms_iou;
   floor_ = static_cast<float>(std::min(kRankedScore, detector.thresholds.front()));
@@ -72,7 +72,7 @@ BoxScorer::BoxScorer(const Detector& detector) {
   }
 }
 
-std::vector<BoxCounts> BoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8) {
+std::vector<BoxCounts> KeptBoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8) {
   ++sums_.images;
   // Boxes come best first, so that those at the end take no match from others.
   while (!int8.empty() && int8.back().score < floor_) int8 = int8.first(int8.size() - 1);
@@ -82,7 +82,7 @@ std::vector<BoxCounts> BoxScorer::add(std::span<const Box> fp32, std::span<const
 }
 
 // Boxes come best first, so those below the threshold cannot take a match from one above it.
-BoxCounts BoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8, Tally& tally) {
+BoxCounts KeptBoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8, Tally& tally) {
   BoxMatch& match = tally.match;
   BoxCounts counts;
   for (const Box& box : fp32) {
@@ -104,7 +104,7 @@ BoxCounts BoxScorer::add(std::span<const Box> fp32, std::span<const Box> int8, T
   return counts;
 }
 
-BoxScorer& BoxScorer::operator+=(const BoxScorer& other) {
+KeptBoxScorer& KeptBoxScorer::operator+=(const KeptBoxScorer& other) {
   sums_.images += other.sums_.images;
   for (std::size_t i = 0; i < std::min(tallies_.size(), other.tallies_.size()); ++i) {
     Tally& to = tallies_[i];
@@ -118,7 +118,7 @@ BoxScorer& BoxScorer::operator+=(const BoxScorer& other) {
   return *this;
 }
 
-BoxAgreement BoxScorer::result() const {
+BoxAgreement KeptBoxScorer::result() const {
   BoxAgreement agreement = sums_;
   for (const Tally& tally : tallies_) {
     BoxMatch match = tally.match;

@@ -9,6 +9,6 @@ namespace qtool {
 /// The figures that the page draws for single tensors and layers: `histograms`, `scatter`,
 /// `channels` and `weights`. Each is a list; what belongs to the worst source comes first. Cost:
 /// linear.
-nlohmann::ordered_json drawings_of(const AnalyzeResult& analysis);
+nlohmann::ordered_json charts_of(const AnalyzeResult& analysis);
 
 }  // namespace qtool

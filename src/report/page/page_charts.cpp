@@ -1,4 +1,4 @@
-#include "report/page/page_drawings.h"
+#include "report/page/page_charts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -143,7 +143,7 @@ Json weights_of(const std::vector<ErrorSource>& sources) {
 
 }  // namespace
 
-nlohmann::ordered_json drawings_of(const AnalyzeResult& analysis) {
+nlohmann::ordered_json charts_of(const AnalyzeResult& analysis) {
   return {{"histograms", histograms_of(analysis.sources)},
           {"scatter", scatter_of(analysis)},
           {"channels", channels_of(analysis.sources)},

@@ -1,4 +1,4 @@
-#include "answers/box_scorer.h"
+#include "answers/kept_boxes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ TEST(MatchBoxes, TakesTheNearestThatIsFree) {
   EXPECT_THAT(match_boxes(fp32, std::vector{shifted(3, 0.9F)}, 0.5, 0.85), ElementsAre(0));
 }
 
-TEST(BoxScorer, CountsKeptAndAddedBoxes) {
-  BoxScorer scorer(yolo_detector({0.3, 0.6}));
+TEST(KeptBoxScorer, CountsKeptAndAddedBoxes) {
+  KeptBoxScorer scorer(yolo_detector({0.3, 0.6}));
   // Image 1: one box is equal, one is moved by a fifth (IoU 2/3), one is lost, and one is added.
   scorer.add(std::vector{shifted(0, 0.9F), shifted(20, 0.8F), shifted(40, 0.5F)},
              std::vector{shifted(22, 0.7F), shifted(0, 0.65F), shifted(60, 0.4F)});
@@ -66,8 +66,8 @@ TEST(BoxScorer, CountsKeptAndAddedBoxes) {
 // Class 0 has 3 truths, and its ranking is right, wrong, right. So the precision is 1 up to recall
 // 1/3, 2/3 up to recall 2/3, and then 0; the average is 5/9. Class 1 has one truth, which is found:
 // 1. Class 2 has one truth, which is not found: 0. Class 3 has no truth.
-TEST(BoxScorer, AveragePrecisionOfAHandMadeRanking) {
-  BoxScorer scorer(yolo_detector({0.3}));
+TEST(KeptBoxScorer, AveragePrecisionOfAHandMadeRanking) {
+  KeptBoxScorer scorer(yolo_detector({0.3}));
   scorer.add(std::vector{shifted(0, 0.9F), shifted(20, 0.8F), shifted(40, 0.7F),
                          shifted(0, 0.6F, 1), shifted(0, 0.5F, 2)},
              std::vector{shifted(0, 0.9F), shifted(60, 0.8F), shifted(20, 0.1F),
@@ -78,9 +78,9 @@ TEST(BoxScorer, AveragePrecisionOfAHandMadeRanking) {
 }
 
 // A right and a wrong box have the same score. Neither comes first, so they count together.
-TEST(BoxScorer, EqualScoresCountTogether) {
+TEST(KeptBoxScorer, EqualScoresCountTogether) {
   for (const bool right_first : {false, true}) {
-    BoxScorer scorer(yolo_detector({0.3}));
+    KeptBoxScorer scorer(yolo_detector({0.3}));
     const std::vector<Box> none;
     const std::vector<Box> right{shifted(0, 0.5F)};
     const std::vector<Box> wrong{shifted(60, 0.5F)};
@@ -91,18 +91,18 @@ TEST(BoxScorer, EqualScoresCountTogether) {
 }
 
 // One of two truths is found. The other one is found below the lowest rank, which does not count.
-TEST(BoxScorer, LeavesOutScoresThatOnlyAnnotationsNeed) {
-  BoxScorer scorer(yolo_detector({0.3}));
+TEST(KeptBoxScorer, LeavesOutScoresThatOnlyAnnotationsNeed) {
+  KeptBoxScorer scorer(yolo_detector({0.3}));
   scorer.add(std::vector{shifted(0, 0.9F), shifted(20, 0.8F)},
              std::vector{shifted(0, 0.9F), shifted(20, 0.04F)});
   EXPECT_DOUBLE_EQ(*scorer.result().matches[0].mean_average_precision, 0.5);
-  BoxScorer all(yolo_detector({0.001}));
+  KeptBoxScorer all(yolo_detector({0.001}));
   all.add(std::vector{shifted(0, 0.9F)}, std::vector{shifted(0, 0.01F)});
   EXPECT_EQ(all.result().matches[0].kept, 1);
 }
 
-TEST(BoxScorer, WithoutAnyBoxThereIsNoPrecision) {
-  BoxScorer scorer(yolo_detector({0.3}));
+TEST(KeptBoxScorer, WithoutAnyBoxThereIsNoPrecision) {
+  KeptBoxScorer scorer(yolo_detector({0.3}));
   scorer.add({}, std::vector{shifted(0, 0.9F)});
   EXPECT_FALSE(scorer.result().matches[0].mean_average_precision);
   EXPECT_EQ(scorer.result().matches[0].added(), 1);
@@ -130,11 +130,11 @@ double naive_precision(std::vector<std::pair<float, bool>> ranked, int truths) {
   return sum / truths;
 }
 
-TEST(BoxScorer, EqualsTheDefinitionOnRandomBoxesHoweverTheyAreShared) {
+TEST(KeptBoxScorer, EqualsTheDefinitionOnRandomBoxesHoweverTheyAreShared) {
   std::mt19937 random(17);
   const auto below = [&](unsigned end) { return static_cast<int>(random() % end); };
   for (int round = 0; round < 50; ++round) {
-    std::vector<BoxScorer> scorers(3, BoxScorer(yolo_detector({0.3})));
+    std::vector<KeptBoxScorer> scorers(3, KeptBoxScorer(yolo_detector({0.3})));
     std::map<std::int64_t, std::vector<std::pair<float, bool>>> ranked;
     std::map<std::int64_t, int> truths;
     int kept = 0;
@@ -173,7 +173,7 @@ TEST(BoxScorer, EqualsTheDefinitionOnRandomBoxesHoweverTheyAreShared) {
     for (const auto& [label, count] : truths) expected += naive_precision(ranked[label], count);
     std::vector<int> order{0, 1, 2};
     std::shuffle(order.begin(), order.end(), random);
-    BoxScorer sum(yolo_detector({0.3}));
+    KeptBoxScorer sum(yolo_detector({0.3}));
     for (const int i : order) sum += scorers[static_cast<std::size_t>(i)];
     const BoxMatch match = sum.result().matches.front();
     EXPECT_EQ(match.kept, kept);

@@ -1,4 +1,4 @@
-#include "search/loudest_first.h"
+#include "search/loudest_sources.h"
 
 #include <cstddef>
 
@@ -10,7 +10,7 @@ constexpr double kLeastLoudestShare = 0.01;
 
 }  // namespace
 
-std::vector<NodeSet> loudest_first(const AnalyzeResult& analysis, const Exclusions& exclusions) {
+std::vector<NodeSet> loudest_sources(const AnalyzeResult& analysis, const Exclusions& exclusions) {
   std::vector<NodeSet> sets;
   NodeSet nodes;
   std::size_t removed = 0;  // sources that can be removed, so far

@@ -27,16 +27,16 @@ struct BoxCounts {
 /// Compares the boxes of the INT8 model with those of the FP32 model, image by image, and sums up
 /// the results. Neither the order of the images nor how they were shared among scorers changes the
 /// result. Memory: 16 bytes for each INT8 box, for each entry of BoxAgreement::matches.
-class BoxScorer {
+class KeptBoxScorer {
  public:
-  explicit BoxScorer(const Detector& detector);
+  explicit KeptBoxScorer(const Detector& detector);
 
   /// Adds the boxes of one image, as BoxDecoder::read() gives them; those below both kRankedScore
   /// and the lowest threshold have no effect. Returns their counts for each
   /// entry of BoxAgreement::matches. Cost: O(fp32 * int8) for each entry.
   std::vector<BoxCounts> add(std::span<const Box> fp32, std::span<const Box> int8);
   /// Adds the images of another scorer, which must have the same detector.
-  BoxScorer& operator+=(const BoxScorer& other);
+  KeptBoxScorer& operator+=(const KeptBoxScorer& other);
 
   [[nodiscard]] BoxAgreement result() const;
 
