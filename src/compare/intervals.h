@@ -31,7 +31,7 @@ std::optional<Interval> wilson_interval(std::int64_t hits, std::int64_t all);
 std::int64_t wilson_answers(double share, double limit, std::int64_t most);
 
 /// More samples are not asked for.
-inline constexpr std::int64_t kMostSamplesToAsk = 1'000'000;
+inline constexpr std::int64_t kMostSamplesToAsk = 10'000;
 
 /// The number of samples with which an interval that was found on `samples` would end at `limit`.
 /// The width of most intervals falls with the square root of the number.

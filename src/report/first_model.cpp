@@ -149,7 +149,8 @@ std::string text_of(const FirstModel& made, const Advice& advice,
   if (advice.step == NextStep::kCompareMore) {
     const std::string count =
         advice.samples > 0 ? to_text("about ", advice.samples, " ") : std::string("very many ");
-    text += to_text(": compare on ", count, compared.noun, "s of the same kind:");
+    text += to_text(": compare on ", count, compared.noun, "s of the same kind",
+                    made.all_compared ? ", more than are given here." : ":");
   }
   text += to_text("\n", lines_of(next));
   if (proposes_usual_beside(advice.step, made)) {

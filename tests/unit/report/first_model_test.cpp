@@ -214,6 +214,10 @@ TEST(Advise, SaysHowManyImagesWouldDecide) {
   EXPECT_THAT(text_of(made, advice, {{"qtool", "eval"}}, 80),
               HasSubstr("These are too few to tell whether it is good enough: compare on about 73 "
                         "images of the same kind:"));
+  made.all_compared = true;
+  EXPECT_THAT(
+      text_of(made, advice, {}, 80),
+      HasSubstr("compare on about 73 images of the same kind, more than are given here.\n"));
   EXPECT_THAT(json_of(made, advice, {}), HasSubstr("\"samples\": 73"));
   made = without_classes(21.0);
   made.compared.outputs.back().pooled_interval = Interval{19.0, 22.0};

@@ -149,6 +149,7 @@ std::vector<CommandWords> AutoLines::next(const Advice& advice, const FirstModel
     case NextStep::kKeepNodes:
       return keep_nodes(advice, made);
     case NextStep::kCompareMore:
+      if (made.all_compared) return {};
       return {eval(files_.model, 0)};
     case NextStep::kInspect: {
       ShownCommand line("inspect", options_.model);

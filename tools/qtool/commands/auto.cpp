@@ -205,6 +205,9 @@ class AutoRun {
   /// Decides how images are prepared, and which boxes are read.
   void prepare() {
     made_.too_few = halves_.too_few;
+    SampleOptions all = halves_.compares;
+    all.limit = 0;
+    made_.all_compared = all.list(graph()).size() == others_.size();
     if (options_.target == kDefaultTarget) {
       made_.functions_left = count_functions(fp32().executor->whole_graph(), find_target("qtool"));
     }
