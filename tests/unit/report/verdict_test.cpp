@@ -145,18 +145,26 @@ TEST(Verdict, RecommendsAChangeOfAMaskByItsPixelsAndClasses) {
   EXPECT_EQ(verdict_on(compared, &tried).name, "do_not_use");
 }
 
-// Commands for something else were listed below the change.
-TEST(Verdict, ListsTheCommandsThatMakeAndCompareTheChange) {
+// A change that leaves a detector at 90 % of its boxes was offered in place of the search.
+TEST(Verdict, ListsTheCommandsOfAChangeOnlyIfItIsEnoughOrThereAreNoOthers) {
   EvalResult compared = compared_on_others();
   compared.outputs.back().pooled_sqnr_db = 12.0;
-  const SuggestResult tried = one_change();
+  SuggestResult tried = one_change();
   MakingCommands making;
   making.quantize = {"qtool", "quantize", "m.onnx"};
   making.eval = {"qtool", "eval", "m.onnx"};
   const std::vector<CommandWords> other{{"qtool", "search", "m.onnx"}};
   const Advice advice = advice_for(compared);
-  EXPECT_THAT(verdict_of(advice, compared, &tried, making, other).lines,
-              ElementsAre("qtool quantize m.onnx --exclude c0", "qtool eval m.onnx"));
+  const auto change = ElementsAre("qtool quantize m.onnx --exclude c0", "qtool eval m.onnx");
+  EXPECT_THAT(verdict_of(advice, compared, &tried, making, {}).lines, change);
+  const Verdict search = verdict_of(advice, compared, &tried, making, other);
+  EXPECT_THAT(search.lines, ElementsAre("qtool search m.onnx"));
+  EXPECT_THAT(search.next, HasSubstr("No single change below surely reaches the limit. The first "
+                                     "is c0 in FP32: 12.00 -> 21.00 dB; time of an image "));
+  Suggestion enough = tried.suggestions.front();
+  enough.worst_interval_db = Interval{20.1, 21.9};
+  tried.suggestions.push_back(enough);  // the second one
+  EXPECT_THAT(verdict_of(advice, compared, &tried, making, other).lines, change);
   EXPECT_THAT(verdict_of(advice, compared, nullptr, making, other).lines,
               ElementsAre("qtool search m.onnx"));
 }
