@@ -57,6 +57,13 @@ JudgedBoxes judged(const BoxMatch& match) {
   return boxes;
 }
 
+// Of two figures, the one with the larger number decides about the advice.
+int urgency(const Judged& figure) {
+  if (figure.is_bad()) return 3;
+  if (figure.is_good()) return 0;
+  return figure.value < figure.limit ? 2 : 1;
+}
+
 // Whether a share has an interval, and the whole interval reaches the limit.
 bool is_surely_good(const std::optional<AnswerShare>& share, double limit) {
   return share && share->interval && Judged{share->value, share->interval, limit}.is_good();
@@ -110,7 +117,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
     const Judged& kept = boxes.kept;
     const Judged& fresh = boxes.fresh;
     if (kept.is_good() && fresh.is_good()) return std::nullopt;
-    const bool by_kept = kept.is_bad() || (!fresh.is_bad() && !kept.is_good());
+    const bool by_kept = urgency(kept) >= urgency(fresh);
     return doubtful(
         by_kept ? kept : fresh,
         to_text("INT8 keeps ", percent(kept.value, 1), range_of(kept), " of FP32's boxes and adds ",
@@ -124,7 +131,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
     // classes.
     const Judged iou{mask.mean_iou().value_or(1.0), mask.mean_iou_interval, kMinMeanIou};
     if (equal.is_good() && iou.is_good()) return std::nullopt;
-    if (equal.is_bad() || (!iou.is_bad() && !equal.is_good())) {
+    if (urgency(equal) >= urgency(iou)) {
       return doubtful(
           equal,
           to_text(percent(equal.value, 1), range_of(equal), " of the pixels keep FP32's class"),

@@ -252,6 +252,29 @@ TEST(Advise, CountsOnlyALossOfTop1ThatChanceDoesNotExplain) {
   EXPECT_THAT(advice.goal, ElementsAre("--max-top1-drop", "1"));
 }
 
+// Both are undecided. The boxes that are added miss their limit, those that are kept do not.
+TEST(Advise, GoesByTheUndecidedFigureThatMissesItsLimit) {
+  FirstModel made = without_classes(30.0);
+  made.compared.answers.boxes = BoxAgreement{};
+  BoxMatch& match = made.compared.answers.boxes->matches.emplace_back();
+  match = {.score = 0.5, .iou = 0.5, .fp32 = 100, .int8 = 103, .kept = 96};
+  match.kept_interval = Interval{0.93, 0.98};
+  match.added_interval = Interval{0.04, 0.10};
+  EXPECT_EQ(advice_on(made).step, NextStep::kCompareMore);
+  EXPECT_TRUE(advice_on(made).is_missed);
+  match.int8 = 99;  // 3 % are added
+  match.added_interval = Interval{0.01, 0.06};
+  EXPECT_EQ(advice_on(made).step, NextStep::kCompareMore);
+  EXPECT_FALSE(advice_on(made).is_missed);
+  made.compared.answers.boxes.reset();
+  MaskAgreement& mask = made.compared.answers.mask.emplace();
+  mask = {50, 1000, 960, {{0, 990, 980, 970}, {1, 10, 20, 10}}};  // a mean IoU of 0.735
+  mask.equal_interval = Interval{0.93, 0.98};
+  mask.mean_iou_interval = Interval{0.5, 0.95};
+  EXPECT_EQ(advice_on(made).step, NextStep::kCompareMore);
+  EXPECT_TRUE(advice_on(made).is_missed);
+}
+
 TEST(Advise, JudgesADetectorByItsBoxesAndAMapByItsPixels) {
   FirstModel made = without_classes(3.0);
   made.compared.answers.boxes = BoxAgreement{};

@@ -1,3 +1,4 @@
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -184,6 +185,7 @@ class AutoRun {
                                                      options_.images.policy(), options_.run);
     made_.times = std::move(times.runtimes);
     show(advice);
+    if (search_failure_) std::rethrow_exception(search_failure_);
     times.require();
   }
 
@@ -264,15 +266,22 @@ class AutoRun {
   }
 
   /// Searches for the goal of `advice`, and makes and compares the model that it finds. Returns the
-  /// advice for that model, or `advice` if nothing better was found.
+  /// advice for that model, or `advice` if the search found nothing better, was stopped or failed.
   Advice make_again(const Advice& advice) {
-    SearchResult found = search_with_progress(
-        fp32(), inputs_, samples_, search_options(options_, advice, eval_, make_), options_.run);
+    SearchResult found;
+    try {
+      found = search_with_progress(fp32(), inputs_, samples_,
+                                   search_options(options_, advice, eval_, make_), options_.run);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled) throw;
+      search_failure_ = std::current_exception();  // after the result of the first model
+      return advice;
+    }
+    if (found.end == SearchEnd::kInterrupted) return advice;
     made_.commands.push_back(lines_.search(advice, kLeastIntegers));
     add_found(found.best, recipe_.overrides);
-    const bool stopped = found.end == SearchEnd::kInterrupted;
     made_.searched = FirstSearch{advice.why, std::move(found)};
-    if (recipe_.overrides == Overrides{} || stopped) return advice;
+    if (recipe_.overrides == Overrides{}) return advice;
     inputs_ = inputs_of_table(recipe_, std::move(inputs_.table), make_);
     write();
     made_.files.push_back(files_.overrides);
@@ -316,6 +325,7 @@ class AutoRun {
   MakeOptions make_;
   StaticInputs inputs_;
   FirstModel made_;
+  std::exception_ptr search_failure_;
 };
 
 void run_auto(AutoCommand& options, Command& command) {
