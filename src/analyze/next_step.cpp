@@ -105,9 +105,7 @@ bool loses_top1(const EvalResult& compared) {
 }
 
 // ` (76.4 to 99.1 %)`
-std::string range_of(const Judged& share) {
-  return share.interval ? to_text(" (", percent_interval(share.interval), ")") : std::string();
-}
+std::string range_of(const Judged& share) { return in_brackets(percent_interval(share.interval)); }
 
 // The purpose of the network decides what is judged: the boxes, pixels or classes that INT8 keeps,
 // or else the noise of the outputs.
@@ -163,12 +161,11 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   if (worst == nullptr) return std::nullopt;
   const Judged decibels{worst->pooled_sqnr_db, worst->pooled_interval, kMinSqnr};
   if (decibels.is_good()) return std::nullopt;
-  std::string what = to_text("output '", worst->name, "' has a pooled SQNR of ",
-                             to_fixed(worst->pooled_sqnr_db, 2), " dB against FP32");
-  if (decibels.interval) {
-    what += to_text(" (", decibel_interval(decibels.interval), ")");
-  }
-  return doubtful(decibels, std::move(what), sqnr_goal(), compared);
+  return doubtful(decibels,
+                  to_text("output '", worst->name, "' has a pooled SQNR of ",
+                          to_fixed(worst->pooled_sqnr_db, 2), " dB against FP32",
+                          in_brackets(decibel_interval(decibels.interval))),
+                  sqnr_goal(), compared);
 }
 
 std::string samples_text(std::int64_t count, const EvalResult& compared) {

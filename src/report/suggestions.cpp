@@ -114,7 +114,7 @@ std::string shares_text(const std::optional<AnswerShare>& before, const AnswerSh
   std::string text =
       to_text(before ? to_text(number(before->value), " -> ") : "", number(after.value), " %");
   if (after.interval) {
-    text += to_text(" (", number(after.interval->low), " to ", number(after.interval->high), ")");
+    text += in_brackets(to_text(number(after.interval->low), " to ", number(after.interval->high)));
   }
   return text;
 }
@@ -146,8 +146,8 @@ std::string boxes_text(const std::optional<BoxMatch>& before, const BoxMatch& af
 std::string gain_text(const Suggestion& suggestion) {
   std::string text = to_text(to_signed_fixed(suggestion.gain_db, 2), " dB");
   if (const std::optional<Interval>& interval = suggestion.gain_interval_db) {
-    text += to_text(" (", to_signed_fixed(interval->low, 2), " to ",
-                    to_signed_fixed(interval->high, 2), ")");
+    text += in_brackets(
+        to_text(to_signed_fixed(interval->low, 2), " to ", to_signed_fixed(interval->high, 2)));
   }
   return to_text(text, ", to ", to_fixed(suggestion.sqnr_db, 2), " dB");
 }
