@@ -11,18 +11,17 @@
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/infer.h"
-#include "qtool/compare/profile.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "report/model_summary.h"
 #include "report/shell.h"
+#include "run_profile.h"
 #include "signals.h"
 #include "split_samples.h"
 
 namespace qtool::tool {
 namespace {
 
-constexpr std::int64_t kTimedRuns = 15;
 constexpr std::int64_t kSamplesOfFirstPage = 50;  // all samples and sources would take hours
 constexpr std::int64_t kSourcesOfFirstPage = 4;   // that changes are tried for
 
@@ -94,13 +93,8 @@ Page page_beside(const PageSubject& subject, EvalResult evaluation) {
                     [&](const std::string& path) { return answer_to(path, subject.models, eval); });
   }
   add_thumbnails(page.worst);
-  ProgressDisplay progress("time", "runs", subject.run.progress_style());
-  ProfileOptions timed;
-  timed.threads = subject.run.threads;
-  timed.repeat = kTimedRuns;
-  timed.progress = progress.callback();
   const std::vector<Tensor> first = first_sample(subject.samples, eval.preprocess, eval.bad_images);
-  page.latency = profile(*fp32.executor, int8.executor.get(), first, timed);
+  page.latency = profile_with_progress("time", subject.models, first, kRunsBeside, subject.run);
   page.fp32_bytes = summarize(fp32.loaded).parameter_bytes;
   page.int8_bytes = summarize(int8.loaded).parameter_bytes;
   for (NodeNames& names : names_of(fp32.executor->graph())) {

@@ -15,9 +15,9 @@
 #include "options/run.h"
 #include "options/sequence.h"
 #include "options/shape.h"
-#include "progress.h"
 #include "qtool/compare/profile.h"
 #include "report/profile.h"
+#include "run_profile.h"
 #include "terminal.h"
 
 namespace qtool::tool {
@@ -44,21 +44,12 @@ std::vector<Tensor> bench_sample(const BenchCommand& options, const Graph& graph
   return noise_of(graph, options.shapes.concrete(graph, options.batch));
 }
 
-ProfileResult profile_with_progress(const BenchCommand& options, const Models& models,
-                                    std::span<const Tensor> sample) {
-  ProgressDisplay progress("bench", "runs", options.run.progress_style());
-  ProfileOptions profile_options;
-  profile_options.threads = options.run.threads;
-  profile_options.repeat = options.repeat;
-  profile_options.progress = progress.callback();
-  return profile(*models.fp32.executor, models.int8_executor(), sample, profile_options);
-}
-
 void run_bench(BenchCommand& options) {
   options.run.apply();
   const Models models = open_models(options.model, options.int8);
   const std::vector<Tensor> sample = bench_sample(options, models.fp32.executor->graph());
-  const ProfileResult result = profile_with_progress(options, models, sample);
+  const ProfileResult result =
+      profile_with_progress("bench", models, sample, options.repeat, options.run);
   const std::optional<RuntimeTimes> other = options.also_time.time_again(result, models, sample);
   if (options.run.json) {
     print_result(json_of(result, other ? &*other : nullptr));

@@ -3,24 +3,13 @@
 #include <cstdint>
 
 #include "other_programs/other_runtime.h"
-#include "progress.h"
 #include "qtool/compare/evaluate.h"
+#include "run_profile.h"
 
 namespace qtool::tool {
 namespace {
 
 constexpr std::int64_t kUntimedRuns = 3;
-constexpr std::int64_t kRunsBeside = 15;  // of measure(); bench has --repeat
-
-ProfileResult time_in_qtool(const Models& models, std::span<const Tensor> sample,
-                            const RunOptions& run) {
-  ProgressDisplay progress("time", "runs", run.progress_style());
-  ProfileOptions options;
-  options.threads = run.threads;
-  options.repeat = kRunsBeside;
-  options.progress = progress.callback();
-  return profile(*models.fp32.executor, models.int8_executor(), sample, options);
-}
 
 }  // namespace
 
@@ -63,7 +52,7 @@ MeasuredTimes AlsoTimeOption::measure(const Models& models, const Samples& sampl
                                       const RunOptions& run) const try {
   if (runtime_.empty()) return {};
   const std::vector<Tensor> sample = first_sample(samples, preprocess, policy);
-  const ProfileResult in_qtool = time_in_qtool(models, sample, run);
+  const ProfileResult in_qtool = profile_with_progress("time", models, sample, kRunsBeside, run);
   return {{times_in_qtool(in_qtool), *time_again(in_qtool, models, sample)}, {}};
 } catch (const Error& error) {
   return {{}, error};
