@@ -29,7 +29,7 @@ struct FirstModel {
   std::optional<SourcedPreprocess> preprocess{};  ///< none if the samples were tensors
   QuantizationSummary quantized{};                ///< `unused`: of the samples to calibrate on
   EvalResult compared{};
-  bool all_compared = false;              ///< there are no more samples to compare on
+  bool all_compared = false;              ///< for kCompareMore: nothing more to compare on
   std::optional<FirstSearch> searched{};  ///< `quantized` and `compared` are of the found model
   /// Of one run in qtool and in another runtime; empty if they were not measured.
   std::vector<RuntimeTimes> times{};

@@ -124,7 +124,7 @@ Model write_both(const AutoCommand& options, const Model& fp32, const Recipe& re
   return int8;
 }
 
-// The words of `advice` as a search for the goal that its figures miss.
+// A search for the goal of `advice`.
 SearchOptions search_options(const AutoCommand& options, const Advice& advice,
                              const EvalOptions& eval, const MakeOptions& make) {
   SearchOptions search;
@@ -157,7 +157,7 @@ Recipe recipe_of(const AutoCommand& options) {
   return recipe;
 }
 
-/// One run of the command. The steps are called once each, in the order of run().
+/// One run of the command. Its functions are called in the order of run().
 class AutoRun {
  public:
   AutoRun(AutoCommand& options, Command& command)
@@ -207,9 +207,6 @@ class AutoRun {
   /// Decides how images are prepared, and which boxes are read.
   void prepare() {
     made_.too_few = halves_.too_few;
-    SampleOptions all = halves_.compares;
-    all.limit = 0;
-    made_.all_compared = all.list(graph()).size() == others_.size();
     if (options_.target == kDefaultTarget) {
       made_.functions_left = count_functions(fp32().executor->whole_graph(), find_target("qtool"));
     }
@@ -293,11 +290,19 @@ class AutoRun {
   void show(const Advice& advice) {
     made_.commands.push_back(lines_.quantize(files_.model));
     made_.commands.push_back(lines_.eval(files_.model, halves_.compares.limit));
+    made_.all_compared = advice.step == NextStep::kCompareMore && compares_all();
     const auto next = lines_.next(advice, made_);
     if (!options_.report.empty() && !interrupted()) write_report(next);
     options_.run.json ? print_result(json_of(made_, advice, next))
                       : print_text(text_of(made_, advice, next, result_columns()));
     stop_if_interrupted();
+  }
+
+  /// Whether --limit leaves out none of the samples to compare on.
+  [[nodiscard]] bool compares_all() const {
+    SampleOptions all = halves_.compares;
+    all.limit = 0;
+    return all.list(graph()).size() == others_.size();
   }
 
   void write_report(const std::vector<CommandWords>& next) {
