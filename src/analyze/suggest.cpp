@@ -36,7 +36,7 @@ class SuggestionSearch {
         options_(options),
         noun_(samples.noun()),
         exclusions_(fp32.graph(), base),
-        trials_(fp32, base, samples, options) {}
+        trials_(fp32, base, samples, options, TrialIntervals::kOfAnswers) {}
 
   SuggestResult run() {
     add({});  // the model as it is

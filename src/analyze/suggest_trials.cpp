@@ -103,8 +103,8 @@ std::optional<Interval> worst_output_interval(const Trial& trial) {
 }
 
 Trials::Trials(const Executor& fp32, const StaticInputs& base, const Samples& samples,
-               const SuggestOptions& options)
-    : fp32_(fp32), base_(base), samples_(samples), options_(options) {
+               const SuggestOptions& options, TrialIntervals intervals)
+    : fp32_(fp32), base_(base), samples_(samples), options_(options), intervals_(intervals) {
   const std::vector<Tensor> first = first_sample(samples, options.preprocess, options.bad_images);
   require_fitting_detector(options.answers, fp32, first, options.preprocess.layout);
   if (samples.names_given() && !reads_agreement(options.answers)) {
@@ -269,8 +269,11 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
   };
   std::vector<Worker> workers(static_cast<std::size_t>(sample_workers(samples_, options_)));
   std::vector<TriedAnswers> answers(kSampleBlock);  // for the samples since the last merge
-  const TrialScoreSums no_scores(options_.answers, static_cast<std::size_t>(samples_.size()),
-                                 kMostClassCounts / std::ssize(plans));
+  const TrialScoreSums no_scores =
+      intervals_ == TrialIntervals::kNone
+          ? TrialScoreSums(options_.answers)
+          : TrialScoreSums(options_.answers, static_cast<std::size_t>(samples_.size()),
+                           kMostClassCounts / std::ssize(plans));
   std::vector<TrialScoreSums> scores(plans.size(), no_scores);
   std::vector<SqnrSums> sums(plans.size() * outputs);
   std::size_t usable = 0;

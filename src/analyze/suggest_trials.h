@@ -43,9 +43,9 @@ class Trials {
   /// The number of models in memory at a time, without the FP32 model.
   static constexpr std::size_t kTogether = 6;
 
-  /// All arguments that are references must outlive the object.
+  /// All arguments that are references must outlive the object. `intervals`: of the scores.
   Trials(const Executor& fp32, const StaticInputs& base, const Samples& samples,
-         const SuggestOptions& options);
+         const SuggestOptions& options, TrialIntervals intervals = TrialIntervals::kNone);
 
   /// The changed model; null where the change has no effect or nothing is left on integers.
   [[nodiscard]] std::unique_ptr<Executor> model(const Change& change) const;
@@ -99,6 +99,7 @@ class Trials {
   const StaticInputs& base_;
   const Samples& samples_;
   const SuggestOptions& options_;
+  TrialIntervals intervals_;
   std::vector<Shape> shapes_;
   /// The base table with the scales of other weight methods, which may take seconds to choose. The
   /// key is the weight method and the effort, whose rewrites change the weights.

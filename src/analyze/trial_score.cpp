@@ -25,14 +25,16 @@ bool reads_agreement(const AnswerOptions& answers) { return answers.boxes || ans
 
 TrialScoreSums::TrialScoreSums(const AnswerOptions& answers, std::size_t samples,
                                std::int64_t most_class_counts)
-    : agreement_(answers), counts_(reads_agreement(answers) ? samples : 0, most_class_counts) {}
+    : agreement_(answers) {
+  if (reads_agreement(answers)) counts_.emplace(samples, most_class_counts);
+}
 
 void TrialScoreSums::add(const TriedAnswers& one, std::size_t model, std::size_t outputs,
                          std::int64_t label) {
   sums_.resize(outputs);
   if (!one.agreement.empty()) {
     agreement_ += one.agreement[model];
-    counts_.keep(static_cast<std::size_t>(score_.images), one.counts[model]);
+    if (counts_) counts_->keep(static_cast<std::size_t>(score_.images), one.counts[model]);
   }
   ++score_.images;
   if (label >= 0) ++score_.labelled;
@@ -67,11 +69,13 @@ void TrialScoreSums::write_agreement(TrialScore& score) const {
   if (!agreement.boxes && !agreement.mask) return;
   score.agreement = agreement_of(agreement);
   score.boxes = agreement.judged_boxes();
-  if (score.boxes) counts_.write_intervals(agreement.boxes->judged().value(), *score.boxes);
+  if (score.boxes && counts_) {
+    counts_->write_intervals(agreement.boxes->judged().value(), *score.boxes);
+  }
   score.equal_pixels = equal_pixels_of(agreement);
   if (!score.equal_pixels) return;
   MaskAgreement& mask = *agreement.mask;
-  counts_.write_intervals(mask);
+  if (counts_) counts_->write_intervals(mask);
   score.pixels_interval = mask.equal_interval;
   if (const std::optional<double> mean_iou = mask.mean_iou()) {
     score.mean_iou = {*mean_iou, mask.mean_iou_interval};

@@ -28,7 +28,7 @@ struct TrialScore {
   std::int64_t fp32_top1 = 0;
   std::int64_t top1 = 0;
   double integer_share = 0.0;                 ///< share of the multiplications on integers
-  std::optional<Interval> pixels_interval{};  ///< see KeptAnswers
+  std::optional<Interval> pixels_interval{};  ///< see KeptAnswers and TrialIntervals
   std::optional<AnswerShare> mean_iou{};      ///< with a mask
 };
 
@@ -50,24 +50,30 @@ struct TriedAnswers {
   std::vector<AnswerCounts> counts{};     ///< per model, likewise
 };
 
+/// Which intervals the scores of models have. Those of answers take time for each model.
+enum class TrialIntervals : std::uint8_t { kNone, kOfAnswers };
+
 /// Computes the score of one model. Images are added in the order of the list. Memory: as
-/// KeptCounts.
+/// KeptCounts, if there are intervals.
 class TrialScoreSums {
  public:
-  /// At most `samples` images are added. `most_class_counts`: see KeptCounts.
+  /// Without intervals.
+  explicit TrialScoreSums(const AnswerOptions& answers) : agreement_(answers) {}
+  /// With the intervals of answers. At most `samples` images are added. `most_class_counts`: see
+  /// KeptCounts.
   TrialScoreSums(const AnswerOptions& answers, std::size_t samples,
                  std::int64_t most_class_counts = kMostClassCounts);
 
   /// `model`: its index in `one`; `outputs`: its number of outputs; `label`: label of the image.
   void add(const TriedAnswers& one, std::size_t model, std::size_t outputs, std::int64_t label);
-  /// Cost: with boxes or a mask, as bootstrap_interval() twice.
+  /// Cost: with intervals of boxes or a mask, as bootstrap_interval() twice.
   [[nodiscard]] TrialScore score(std::size_t outputs) const;
 
  private:
   void write_agreement(TrialScore& score) const;
 
   AnswerScorer agreement_;
-  KeptCounts counts_;
+  std::optional<KeptCounts> counts_{};  // for intervals
   TrialScore score_;
   std::vector<SqnrSums> sums_;  // per output, over the images that both models answered
   std::int64_t compared_ = 0;

@@ -78,6 +78,31 @@ TEST(TrialScoreSums, CountsThePixelsOfAnImageTogether) {
   EXPECT_GT(kept.mean_iou->interval->high, 0.41);
 }
 
+// A search compares thousands of models by their counts alone.
+TEST(TrialScoreSums, HasNoIntervalsOfAnswersUnlessTheyAreAskedFor) {
+  AnswerOptions options;
+  options.mask.emplace();
+  options.boxes.emplace();
+  TrialScoreSums counts(options);
+  TrialScoreSums all(options, 20);
+  for (std::int32_t image = 0; image < 20; ++image) {
+    Answer fp32 = row_of_pixels(0);
+    Answer int8 = row_of_pixels(image % 4);
+    fp32.boxes = boxes_of_ten(10).boxes;
+    int8.boxes = boxes_of_ten(9).boxes;
+    for (TrialScoreSums* sums : {&counts, &all}) sums->add(tried(options, fp32, int8), 0, 1, -1);
+  }
+  const TrialScore with = all.score(1);
+  const TrialScore without = counts.score(1);
+  EXPECT_TRUE(with.boxes.value().kept_interval && with.pixels_interval);
+  EXPECT_TRUE(with.mean_iou.value().interval);
+  EXPECT_FALSE(without.boxes.value().kept_interval || without.pixels_interval);
+  EXPECT_FALSE(without.mean_iou.value().interval);
+  EXPECT_EQ(without.boxes->kept, with.boxes->kept);
+  EXPECT_EQ(without.equal_pixels, with.equal_pixels);
+  EXPECT_EQ(without.mean_iou->value, with.mean_iou->value);
+}
+
 TEST(TrialScoreSums, OneImageHasNoInterval) {
   AnswerOptions options;
   options.mask.emplace();
