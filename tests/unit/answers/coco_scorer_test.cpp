@@ -264,7 +264,8 @@ TEST(Annotations, AreRefusedWithTheFieldThatIsWrong) {
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": -1"), HasSubstr("images[0].id: found -1"));
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7", "\"id\": 1"), HasSubstr("1 occurs twice"));
   EXPECT_THAT(named_refusal("3"), HasSubstr("categories[0].name: found 3, expected a string"));
-  EXPECT_THAT(named_refusal('"' + std::string(1001, 'x') + '"'), HasSubstr("at most 1000 bytes"));
+  EXPECT_THAT(named_refusal(to_text('"', std::string(1001, 'x'), '"')),
+              HasSubstr("at most 1000 bytes"));
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7, \"width\": 0"), HasSubstr("width"));
   EXPECT_THAT(refusal(box + "[1, 2, 3, 4]", "\"id\": 7, \"width\": 65535, \"height\": 65535"),
               HasSubstr("height: found 65535, expected at most 268435456 pixels in all"));
