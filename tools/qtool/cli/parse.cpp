@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "cli/config_file.h"
 #include "cli/program.h"
-#include "cli/usage.h"
+#include "cli/usage_errors.h"
 
 namespace qtool::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/usage.h"
+#include "cli/usage_errors.h"
 
 #include <iterator>
 #include <string_view>
