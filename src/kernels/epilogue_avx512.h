@@ -5,8 +5,8 @@
 #include "kernels/intrinsics.h"
 #include "kernels/unroll.h"
 
-// Converts float products to bytes, 64 at a time, for files built with AVX-512. Everything here is
-// internal to the file that includes it, as in unroll.h.
+// Requantizes: scales integer sums and converts the products to bytes, for files built with
+// AVX-512. Everything here is internal to the file that includes it, as in unroll.h.
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces)
 
@@ -29,6 +29,10 @@ QTOOL_INLINE inline ByteRange byte_range(std::int32_t zero_point, std::int32_t l
                                          std::int32_t high) {
   return {_mm512_set1_epi16(static_cast<short>(zero_point)),
           _mm512_set1_epi8(static_cast<char>(low)), _mm512_set1_epi8(static_cast<char>(high))};
+}
+
+QTOOL_INLINE inline __m512 scale(__m512i sums, __m512 multiplier) {
+  return _mm512_mul_ps(_mm512_cvtepi32_ps(sums), multiplier);
 }
 
 template <Products kProducts>

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace {
 struct GemmOperands {
   GemmCall call;
   std::vector<std::int8_t> weights;
+  std::vector<std::int32_t> starts;
+  std::vector<std::int32_t> ends;
   std::vector<std::int32_t> bias;
   std::vector<float> multiplier;
   std::vector<float> addend;
@@ -40,6 +43,28 @@ std::vector<std::int8_t> draw_weights(std::mt19937& random, Spread spread, const
   return weights;
 }
 
+// Weights, and steps in any order, for a kernel with a pair_limit. Some pairs are at the limit.
+void draw_steps(std::mt19937& random, Spread spread, const GemmLayout& layout,
+                GemmOperands& drawn) {
+  const GemmCall& call = drawn.call;
+  for (std::int64_t tap = 0; tap < call.taps; ++tap) {
+    for (std::int64_t left = pick(random, 0, 20); left > 0; --left) {
+      drawn.starts.push_back(
+          static_cast<std::int32_t>(pick(random, 0, call.row_bytes - layout.group)));
+    }
+    drawn.ends.push_back(static_cast<std::int32_t>(drawn.starts.size()));
+  }
+  drawn.weights.resize(drawn.starts.size() * static_cast<std::size_t>(layout.panel * layout.group));
+  randomize(random, spread, drawn.weights.data(), drawn.weights.size());
+  for (std::size_t at = 0; at < drawn.weights.size(); at += 2) {
+    std::int8_t* pair = &drawn.weights[at];
+    const bool same_sign = (pair[0] < 0) == (pair[1] < 0);
+    if (!same_sign || std::abs(pair[0] + pair[1]) <= layout.pair_limit) continue;
+    const std::int32_t limit = pair[0] < 0 ? -layout.pair_limit : layout.pair_limit;
+    pair[1] = static_cast<std::int8_t>(limit - pair[0]);
+  }
+}
+
 GemmOperands draw(std::mt19937& random, Spread spread, const GemmLayout& layout) {
   GemmOperands drawn;
   GemmCall& call = drawn.call;
@@ -49,7 +74,11 @@ GemmOperands draw(std::mt19937& random, Spread spread, const GemmLayout& layout)
   call.row_bytes = pick(random, layout.group, 12 * layout.group);
   call.panels = pick(random, 1, layout.max_panels);
   call.channels = pick(random, (call.panels - 1) * layout.panel + 1, call.panels * layout.panel);
-  drawn.weights = draw_weights(random, spread, call, layout);
+  if (layout.pair_limit == 0) {
+    drawn.weights = draw_weights(random, spread, call, layout);
+  } else {
+    draw_steps(random, spread, layout, drawn);
+  }
   const std::int64_t typical = 50 * call.taps * call.row_bytes;
   for (std::int64_t i = 0; i < call.panels * layout.panel; ++i) {
     drawn.bias.push_back(static_cast<std::int32_t>(pick(random, -100000, 100000)));
@@ -59,6 +88,8 @@ GemmOperands draw(std::mt19937& random, Spread spread, const GemmLayout& layout)
     drawn.addend.push_back(static_cast<float>(pick(random, -1000, 1000)) / 7.0F);
   }
   call.weights = drawn.weights.data();
+  call.starts = drawn.starts.data();
+  call.ends = drawn.ends.data();
   call.bias = drawn.bias.data();
   call.multiplier = drawn.multiplier.data();
   call.addend = drawn.addend.data();

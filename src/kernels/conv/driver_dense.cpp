@@ -172,6 +172,10 @@ GemmCall DenseConv::call_of(const ConvShape& shape, const PanelUnit& unit) const
   call.taps = all_taps();
   call.row_bytes = panels_.row_bytes;
   call.weights = panels_.weights.values<std::int8_t>().data() + unit.weights_at;
+  if (!panels_.ends.empty()) {
+    call.starts = panels_.starts.data() + unit.starts_at;
+    call.ends = panels_.ends.data() + unit.ends_at;
+  }
   call.panels = unit.panels;
   call.channels = unit.channels;
   call.bias = panels_.bias.data() + unit.columns_at;

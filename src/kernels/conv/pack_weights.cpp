@@ -1,6 +1,8 @@
 #include "kernels/conv/pack_weights.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "base/round_up.h"
 
@@ -88,6 +90,62 @@ void pack_unit(const PackedPanels& panels, const PanelUnit& unit, const GemmLayo
   }
 }
 
+// Whether the positive or the negative weights of a pair sum to more than the limit.
+bool exceeds(const std::int8_t* pair, std::int32_t limit) {
+  const std::int32_t positive = std::max<int>(pair[0], 0) + std::max<int>(pair[1], 0);
+  const std::int32_t negative = std::min<int>(pair[0], 0) + std::min<int>(pair[1], 0);
+  return positive > limit || -negative > limit;
+}
+
+// Takes half of the weights of every pair that exceeds the limit out of a group, and puts it into
+// `rest`. Returns whether there was such a pair.
+bool split_pairs(std::span<std::int8_t> group, std::int32_t limit, std::int8_t* rest) {
+  bool split = false;
+  for (std::size_t at = 0; at < group.size(); at += 2) {
+    const bool large = exceeds(&group[at], limit);
+    for (std::size_t i = at; i < at + 2; ++i) {
+      rest[i] = large ? static_cast<std::int8_t>(group[i] / 2) : std::int8_t{0};
+      group[i] = static_cast<std::int8_t>(group[i] - rest[i]);
+    }
+    split = split || large;
+  }
+  return split;
+}
+
+// Replaces the packed weights by the steps of a kernel with a pair_limit.
+void make_steps(PackedPanels& panels, const GemmLayout& layout) {
+  const auto group_bytes = static_cast<std::size_t>(layout.panel * layout.group);
+  const std::int64_t groups = ceil_div(panels.row_bytes, layout.group);
+  const std::int64_t taps = panels.terms * panels.taps;
+  const auto packed = panels.weights.values<std::int8_t>();
+  std::vector<std::int8_t> steps;
+  steps.reserve(packed.size());
+  std::vector<std::int8_t> rest(group_bytes);
+  for (PanelUnit& unit : panels.units) {
+    auto group = packed.subspan(static_cast<std::size_t>(unit.weights_at));
+    unit.weights_at = static_cast<std::int64_t>(steps.size());
+    unit.starts_at = static_cast<std::int64_t>(panels.starts.size());
+    unit.ends_at = static_cast<std::int64_t>(panels.ends.size());
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      for (std::int64_t g = 0; g < groups; ++g, group = group.subspan(group_bytes)) {
+        const auto start =
+            static_cast<std::int32_t>(std::min(g * layout.group, panels.row_bytes - layout.group));
+        const auto weights = group.first(group_bytes);
+        const bool split = split_pairs(weights, layout.pair_limit, rest.data());
+        steps.insert(steps.end(), weights.begin(), weights.end());
+        panels.starts.push_back(start);
+        if (!split) continue;
+        steps.insert(steps.end(), rest.begin(), rest.end());
+        panels.starts.push_back(start);
+      }
+      panels.ends.push_back(static_cast<std::int32_t>(
+          static_cast<std::int64_t>(panels.starts.size()) - unit.starts_at));
+    }
+  }
+  panels.weights = Tensor(DType::kInt8, {static_cast<std::int64_t>(steps.size())});
+  std::copy(steps.begin(), steps.end(), panels.weights.values<std::int8_t>().begin());
+}
+
 }  // namespace
 
 PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output,
@@ -124,6 +182,7 @@ PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output,
       if (!panels.addend.empty()) panels.addend[to] = output.addend[from];
     }
   }
+  if (layout.pair_limit != 0) make_steps(panels, layout);
   return panels;
 }
 

@@ -303,7 +303,7 @@ QTOOL_INLINE inline __m512i requantize(const Columns& columns, const __m512i* su
   __m512i rounded[4];
   unroll<4>([&](auto q) QTOOL_INLINE {
     rounded[q] =
-        round_product<kProducts>(_mm512_mul_ps(_mm512_cvtepi32_ps(sums[q]), columns.multiplier[q]));
+        round_product<kProducts>(scale(sums[q], columns.multiplier[q]));
   });
   return pack_bytes(rounded, columns.range);
 }
@@ -335,7 +335,7 @@ void store_floats(const Plan& plan, const __m512i* sums, std::int64_t count, flo
   const DepthwiseCall& call = plan.call;
   for (unsigned q = 0; q < 4; ++q) {
     const __m512 multiplier = _mm512_loadu_ps(plan.packed + (4 + q) * kVector);
-    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[q]), multiplier);
+    const __m512 product = scale(sums[q], multiplier);
     // Each 128-bit lane holds four neighbouring channels of one column.
     const __m128 quarters[] = {
         _mm512_extractf32x4_ps(product, 0), _mm512_extractf32x4_ps(product, 1),

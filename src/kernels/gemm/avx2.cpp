@@ -6,26 +6,116 @@
 namespace qtool {
 namespace {
 
-// vpmaddubsw saturates, so both factors are widened to 16 bits and multiplied with vpmaddwd. Each
-// 32-bit lane then holds two of the four products of a group; the halves are added at the end.
-constexpr unsigned kTile = 3;
-constexpr GemmLayout kLayout{.rows = kTile};
+// vpmaddubsw adds two products of bytes and saturates at 16 bits. The weights are packed so that
+// it never does (pair_limit), and vpmaddwd adds its pairs in 32 bits.
+constexpr unsigned kTile = 6;
+constexpr GemmLayout kLayout{.max_panels = 1, .rows = kTile, .pair_limit = 128};
 constexpr std::int64_t kPanel = kLayout.panel;
-constexpr std::int64_t kGroup = kLayout.group;
-constexpr unsigned kParts = 4;  // registers per panel, with four channels each
 
-struct Sums {
-  alignas(32) std::int32_t value[kTile][kPanel];
+// The epilogue's parameters for the output channels.
+struct Columns {
+  __m256 multiplier[2];
+  ByteRange range;
 };
 
+Columns columns_of(const GemmCall& call) {
+  return {{_mm256_loadu_ps(call.multiplier), _mm256_loadu_ps(call.multiplier + 8)},
+          byte_range(call.zero_point, call.low, call.high)};
+}
+
+// The values that a residual adds to 16 channels of a row.
+struct Addends {
+  __m256 half[2];
+};
+
+Addends addends_of(const GemmCall& call, std::int64_t row) {
+  const __m128i bytes = load_bytes(call.residual + row * call.residual_stride, call.channels);
+  const __m256i zero = _mm256_set1_epi32(call.residual_zero);
+  const __m256 multiplier = _mm256_set1_ps(call.residual_multiplier);
+  const auto real = [&](__m128i eight) {
+    return scale(_mm256_sub_epi32(_mm256_cvtepu8_epi32(eight), zero), multiplier);
+  };
+  return {{real(bytes), real(_mm_srli_si128(bytes, 8))}};
+}
+
+// Stores the first `count` of 16 values.
+template <typename T>
+void store_part(const T* values, std::int64_t count, T* out) {
+  for (std::int64_t c = 0; c < count; ++c) out[c] = values[c];
+}
+
+void store_floats(const GemmCall& call, const Columns& columns, const __m256i* sums,
+                  std::int64_t row) {
+  const float* addend = call.onto == nullptr ? call.addend : call.onto + row * call.onto_stride;
+  alignas(32) float part[kPanel] = {};
+  store_part(addend, call.channels, part);  // no read beyond the last channel
+  for (unsigned half = 0; half < 2; ++half) {
+    const __m256 real =
+        _mm256_add_ps(scale(sums[half], columns.multiplier[half]), _mm256_load_ps(part + 8 * half));
+    _mm256_store_ps(part + 8 * half, real);
+  }
+  store_part(part, call.channels, static_cast<float*>(call.output) + row * call.output_stride);
+}
+
+void store_sums(const GemmCall& call, const __m256i* sums, std::int64_t row) {
+  alignas(32) std::int32_t part[kPanel];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(part), sums[0]);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(part + 8), sums[1]);
+  store_part(part, call.channels,
+             static_cast<std::int32_t*>(call.output) + row * call.output_stride);
+}
+
+void store_added(const GemmCall& call, const Columns& columns, const __m256i* sums,
+                 std::int64_t row) {
+  const Addends addends = addends_of(call, row);
+  const __m256 values[] = {_mm256_add_ps(scale(sums[0], columns.multiplier[0]), addends.half[0]),
+                           _mm256_add_ps(scale(sums[1], columns.multiplier[1]), addends.half[1])};
+  auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
+  store_rows<1>(values, columns.range, call.channels, out, call.output_stride);
+}
+
+// The rarer epilogues: floats, sums and a residual.
+__attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns& columns,
+                                            const __m256i* sums, std::int64_t row, unsigned rows) {
+  for (unsigned m = 0; m < rows; ++m, ++row, sums += 2) {
+    if (call.output_type == OutputType::kFloat32) {
+      store_floats(call, columns, sums, row);
+    } else if (call.output_type == OutputType::kInt32) {
+      store_sums(call, sums, row);
+    } else {
+      store_added(call, columns, sums, row);
+    }
+  }
+}
+
+// Adds the products of one group of four bytes of every row and 16 channels to `acc`.
 template <unsigned kRows>
-__attribute__((noinline)) void run_tile(const GemmCall& call, std::int64_t row, std::int64_t panel,
-                                        Sums& sums) {
-  __m256i acc[kRows * kParts];
-  unroll<kRows * kParts>([&](auto i) QTOOL_INLINE { acc[i] = _mm256_setzero_si256(); });
-  const std::int8_t* weights = call.weights + panel * kPanel * kGroup;
-  const std::int64_t step = call.panels * kPanel * kGroup;
-  const std::int64_t last = call.row_bytes - kGroup;
+QTOOL_INLINE inline void multiply(__m256i* acc, const std::uint8_t* const* rows,
+                                  std::int64_t offset, const std::int8_t* weights) {
+  const __m256i ones = _mm256_set1_epi16(1);
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 32));
+  unroll<kRows>([&](auto m) QTOOL_INLINE {
+    int four = 0;
+    __builtin_memcpy(&four, rows[m] + offset, 4);
+    const __m256i input = _mm256_set1_epi32(four);
+    acc[2 * m] =
+        _mm256_add_epi32(acc[2 * m], _mm256_madd_epi16(_mm256_maddubs_epi16(input, low), ones));
+    acc[2 * m + 1] = _mm256_add_epi32(acc[2 * m + 1],
+                                      _mm256_madd_epi16(_mm256_maddubs_epi16(input, high), ones));
+  });
+}
+
+template <unsigned kRows>
+__attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& columns,
+                                        std::int64_t row) {
+  constexpr unsigned kSums = 2 * kRows;
+  __m256i acc[kSums];
+  unroll<kSums>([&](auto i) QTOOL_INLINE {
+    acc[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(call.bias + 8U * (i % 2)));
+  });
+  const std::int8_t* weights = call.weights;
+  const std::int32_t* start = call.starts;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     const std::uint8_t* rows[kRows];
     if (call.source == RowSource::kStrided) {
@@ -35,142 +125,31 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, std::int64_t row, 
       const std::uint8_t* const* table = call.rows + tap * call.row_pitch + row;
       unroll<kRows>([&](auto m) QTOOL_INLINE { rows[m] = table[m] + call.row_offset; });
     }
-    std::int64_t k = 0;
-    while (true) {
-      __m256i input[kRows];
-      unroll<kRows>([&](auto m) QTOOL_INLINE {
-        int four = 0;
-        __builtin_memcpy(&four, rows[m] + k, 4);
-        input[m] = _mm256_cvtepu8_epi16(_mm_set1_epi32(four));
-      });
-      unroll<kParts>([&](auto part) QTOOL_INLINE {
-        const __m256i weight = _mm256_cvtepi8_epi16(
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(weights + part * 16U)));
-        unroll<kRows>([&](auto m) QTOOL_INLINE {
-          constexpr unsigned i = m * kParts + part;
-          acc[i] = _mm256_add_epi32(acc[i], _mm256_madd_epi16(input[m], weight));
-        });
-      });
-      weights += step;
-      if (k == last) break;
-      k = k + kGroup < last ? k + kGroup : last;
+    for (const std::int32_t* end = call.starts + call.ends[tap]; start < end; ++start) {
+      multiply<kRows>(acc, rows, *start, weights);
+      weights += kPanel * kLayout.group;
     }
   }
-  unroll<kRows * 2>([&](auto i) QTOOL_INLINE {
-    constexpr unsigned m = i / 2;
-    constexpr unsigned half = i % 2;
-    const __m256i pairs =
-        _mm256_hadd_epi32(acc[m * kParts + 2 * half], acc[m * kParts + 2 * half + 1]);
-    _mm256_store_si256(reinterpret_cast<__m256i*>(&sums.value[m][8 * half]),
-                       _mm256_permute4x64_epi64(pairs, 0xD8));
-  });
-}
-
-struct Columns {
-  __m256i bias[2];
-  __m256 multiplier[2];
-  ByteRange range;
-  std::int64_t channels;  // in this panel
-};
-
-Columns columns_of(const GemmCall& call, std::int64_t panel) {
-  Columns columns;
-  for (unsigned half = 0; half < 2; ++half) {
-    const std::int64_t at = panel * kPanel + 8 * half;
-    columns.bias[half] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(call.bias + at));
-    columns.multiplier[half] = _mm256_loadu_ps(call.multiplier + at);
+  if (call.output_type == OutputType::kUInt8 && call.residual == nullptr) {
+    auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
+    __m256 products[kSums];
+    unroll<kSums>([&](auto i)
+                      QTOOL_INLINE { products[i] = scale(acc[i], columns.multiplier[i % 2]); });
+    store_rows<kRows>(products, columns.range, call.channels, out, call.output_stride);
+    return;
   }
-  columns.range = byte_range(call.zero_point, call.low, call.high);
-  const std::int64_t left = call.channels - panel * kPanel;
-  columns.channels = left < kPanel ? left : kPanel;
-  return columns;
-}
-
-__m256 scaled(const std::int32_t* sums, const Columns& columns, unsigned half) {
-  const __m256i sum = _mm256_add_epi32(
-      _mm256_load_si256(reinterpret_cast<const __m256i*>(sums + 8 * half)), columns.bias[half]);
-  return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), columns.multiplier[half]);
-}
-
-// The values that a residual adds to 16 channels of a row.
-struct Addends {
-  __m256 half[2];
-};
-
-Addends addends_of(const GemmCall& call, const Columns& columns, std::int64_t row,
-                   std::int64_t panel) {
-  const __m128i bytes =
-      load_bytes(call.residual + row * call.residual_stride + panel * kPanel, columns.channels);
-  const __m256i zero = _mm256_set1_epi32(call.residual_zero);
-  const __m256 multiplier = _mm256_set1_ps(call.residual_multiplier);
-  const auto real = [&](__m128i eight) {
-    const __m256i centred = _mm256_sub_epi32(_mm256_cvtepu8_epi32(eight), zero);
-    return _mm256_mul_ps(_mm256_cvtepi32_ps(centred), multiplier);
-  };
-  return {{real(bytes), real(_mm_srli_si128(bytes, 8))}};
-}
-
-void store_floats(const float* addend, const Columns& columns, const std::int32_t* sums,
-                  float* out) {
-  alignas(32) float part[kPanel];
-  for (unsigned half = 0; half < 2; ++half) {
-    const __m256 real =
-        _mm256_add_ps(scaled(sums, columns, half), _mm256_loadu_ps(addend + 8 * half));
-    _mm256_store_ps(part + 8 * half, real);
-  }
-  for (std::int64_t c = 0; c < columns.channels; ++c) out[c] = part[c];
-}
-
-void store_sums(const Columns& columns, const std::int32_t* sums, std::int32_t* out) {
-  alignas(32) std::int32_t part[kPanel];
-  for (unsigned half = 0; half < 2; ++half) {
-    const __m256i sum = _mm256_load_si256(reinterpret_cast<const __m256i*>(sums + 8 * half));
-    _mm256_store_si256(reinterpret_cast<__m256i*>(part + 8 * half),
-                       _mm256_add_epi32(sum, columns.bias[half]));
-  }
-  for (std::int64_t c = 0; c < columns.channels; ++c) out[c] = part[c];
+  __m256i sums[kSums];
+  unroll<kSums>([&](auto i) QTOOL_INLINE { sums[i] = acc[i]; });
+  store_rarely(call, columns, sums, row, kRows);
 }
 
 template <unsigned kRows>
-void run_rows(const GemmCall& call, const Columns& columns, std::int64_t row, std::int64_t panel) {
-  Sums sums;
-  run_tile<kRows>(call, row, panel, sums);
-  for (unsigned m = 0; m < kRows; ++m) {
-    const std::int64_t at = (row + m) * call.output_stride + panel * kPanel;
-    if (call.output_type == OutputType::kFloat32) {
-      auto* out = static_cast<float*>(call.output) + at;
-      if (call.onto == nullptr) {
-        store_floats(call.addend + panel * kPanel, columns, sums.value[m], out);
-      } else {
-        const float* base = call.onto + (row + m) * call.onto_stride + panel * kPanel;
-        alignas(32) float part[kPanel] = {};  // a copy: no read beyond the last channel
-        for (std::int64_t c = 0; c < columns.channels; ++c) part[c] = base[c];
-        store_floats(part, columns, sums.value[m], out);
-      }
-    } else if (call.output_type == OutputType::kInt32) {
-      store_sums(columns, sums.value[m], static_cast<std::int32_t*>(call.output) + at);
-    } else {
-      __m256 first = scaled(sums.value[m], columns, 0);
-      __m256 second = scaled(sums.value[m], columns, 1);
-      if (call.residual != nullptr) {
-        const Addends addends = addends_of(call, columns, row + m, panel);
-        first = _mm256_add_ps(first, addends.half[0]);
-        second = _mm256_add_ps(second, addends.half[1]);
-      }
-      store_bytes(pack_bytes(first, second, columns.range), columns.channels,
-                  static_cast<std::uint8_t*>(call.output) + at);
-    }
-  }
+void run_tiles(const GemmCall& call, const Columns& columns, std::int64_t row) {
+  for (; row + kRows <= call.row_count; row += kRows) run_tile<kRows>(call, columns, row);
+  if constexpr (kRows > 1) run_tiles<kRows / 2>(call, columns, row);
 }
 
-void run(const GemmCall& call) {
-  for (std::int64_t panel = 0; panel < call.panels; ++panel) {
-    const Columns columns = columns_of(call, panel);
-    std::int64_t row = 0;
-    for (; row + kTile <= call.row_count; row += kTile) run_rows<kTile>(call, columns, row, panel);
-    for (; row < call.row_count; ++row) run_rows<1>(call, columns, row, panel);
-  }
-}
+void run(const GemmCall& call) { run_tiles<kTile>(call, columns_of(call), 0); }
 
 }  // namespace
 

@@ -44,8 +44,7 @@ QTOOL_INLINE inline void store_bytes(const __m512i* acc, const Columns& columns,
                                      std::uint8_t* out) {
   __m512i rounded[4];
   unroll<kPanels>([&](auto n) QTOOL_INLINE {
-    rounded[n] =
-        round_product<kProducts>(_mm512_mul_ps(_mm512_cvtepi32_ps(acc[n]), columns.multiplier[n]));
+    rounded[n] = round_product<kProducts>(scale(acc[n], columns.multiplier[n]));
   });
   unroll<4 - kPanels>([&](auto n) QTOOL_INLINE { rounded[kPanels + n] = rounded[0]; });
   _mm512_mask_storeu_epi8(out, columns.mask, sort_bytes(pack_bytes(rounded, columns.range)));
@@ -63,8 +62,8 @@ QTOOL_INLINE inline void store_added(const GemmCall& call, const __m512i* acc,
     const auto mask = static_cast<__mmask16>(columns.mask >> (16U * n));
     const __m128i bytes = _mm_maskz_loadu_epi8(mask, residual + 16U * n);
     const __m512i centred = _mm512_sub_epi32(_mm512_cvtepu8_epi32(bytes), zero);
-    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc[n]), columns.multiplier[n]);
-    const __m512 added = _mm512_mul_ps(_mm512_cvtepi32_ps(centred), multiplier);
+    const __m512 product = scale(acc[n], columns.multiplier[n]);
+    const __m512 added = scale(centred, multiplier);
     rounded[n] = round_product<Products::kMayOverflow>(_mm512_add_ps(product, added));
   });
   unroll<4 - kPanels>([&](auto n) QTOOL_INLINE { rounded[kPanels + n] = rounded[0]; });
@@ -75,7 +74,7 @@ template <unsigned kPanels>
 QTOOL_INLINE inline void store_floats(const __m512i* acc, const Columns& columns,
                                       const float* addend, float* out) {
   unroll<kPanels>([&](auto n) QTOOL_INLINE {
-    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc[n]), columns.multiplier[n]);
+    const __m512 product = scale(acc[n], columns.multiplier[n]);
     const auto mask = static_cast<__mmask16>(columns.mask >> (16U * n));
     _mm512_mask_storeu_ps(out + 16U * n, mask,
                           _mm512_add_ps(product, _mm512_maskz_loadu_ps(mask, addend + 16U * n)));

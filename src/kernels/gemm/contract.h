@@ -17,6 +17,12 @@ struct GemmLayout {
   /// whose instructions multiply signed bytes. Whoever packs the weights adds input_offset times
   /// their sum to the bias.
   std::int32_t input_offset = 0;
+  /// 0, or the limit of a kernel that adds the products of two neighbouring bytes in 16 bits. Of
+  /// the weights of a pair (bytes 2 i and 2 i + 1 of a group), the positive ones sum to at most
+  /// this and the negative ones to at least minus this: 128, because 255 * 128 < 2^15. Whoever
+  /// packs the weights stores a group with larger weights as two steps, whose weights sum to those
+  /// of the group. `max_panels` is 1 then.
+  std::int32_t pair_limit = 0;
 };
 
 /// How a kernel computes the address of an input row.
@@ -41,7 +47,8 @@ enum class RowSource : std::uint8_t {
 /// A kernel reads exactly `row_bytes` bytes of each row: the bytes of group g begin at
 /// min(group g, row_bytes - group), so the last group may repeat bytes of the one before, and the
 /// packed weights are zero there. Weights: [tap][group][panel][channel of the panel][byte of the
-/// group].
+/// group]. A kernel with a pair_limit reads the groups that `starts` names instead. Its weights:
+/// [step][channel of the panel][byte of the group].
 struct GemmCall {
   RowSource source = RowSource::kPointers;
   const std::uint8_t* const* rows = nullptr;
@@ -55,11 +62,13 @@ struct GemmCall {
   std::int64_t row_bytes = 4;  ///< bytes that one tap reads of a row, at least a group
 
   const std::int8_t* weights = nullptr;
-  std::int64_t panels = 1;             ///< 1 to max_panels
-  std::int64_t channels = 1;           ///< more than fit panels - 1, at most what fits `panels`
-  const std::int32_t* bias = nullptr;  ///< [panels][panel]
-  const float* multiplier = nullptr;   ///< [panels][panel]
-  const float* addend = nullptr;       ///< [panels][panel], float output only
+  const std::int32_t* starts = nullptr;  ///< [step] first byte of its group; only for a pair_limit
+  const std::int32_t* ends = nullptr;    ///< [tap] one past its last step; only for a pair_limit
+  std::int64_t panels = 1;               ///< 1 to max_panels
+  std::int64_t channels = 1;             ///< more than fit panels - 1, at most what fits `panels`
+  const std::int32_t* bias = nullptr;    ///< [panels][panel]
+  const float* multiplier = nullptr;     ///< [panels][panel]
+  const float* addend = nullptr;         ///< [panels][panel], float output only
 
   OutputType output_type = OutputType::kUInt8;
   void* output = nullptr;

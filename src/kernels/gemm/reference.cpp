@@ -13,20 +13,35 @@ const std::uint8_t* tap_row(const GemmCall& call, std::int64_t tap, std::int64_t
   return call.rows[tap * call.row_pitch + row] + call.row_offset;
 }
 
+// The sum of the products of a group of bytes and a channel's weights for them.
+std::int64_t group_sum(const GemmLayout& layout, const std::uint8_t* bytes,
+                       const std::int8_t* weights) {
+  std::int64_t sum = 0;
+  for (std::int64_t byte = 0; byte < layout.group; ++byte) {
+    sum += std::int64_t{bytes[byte] - layout.input_offset} * weights[byte];
+  }
+  return sum;
+}
+
 std::int32_t gemm_sum(const GemmCall& call, const GemmLayout& layout, std::int64_t row,
                       std::int64_t channel) {
   const std::int64_t groups = ceil_div(call.row_bytes, layout.group);
+  const std::int64_t panel_bytes = layout.panel * layout.group;
+  const std::int8_t* weights =
+      call.weights + channel / layout.panel * panel_bytes + channel % layout.panel * layout.group;
   std::int64_t sum = call.bias[channel];
+  std::int64_t step = 0;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     const std::uint8_t* bytes = tap_row(call, tap, row);
-    for (std::int64_t group = 0; group < groups; ++group) {
-      const std::int64_t first = std::min(group * layout.group, call.row_bytes - layout.group);
-      const std::int64_t panel_row =
-          ((tap * groups + group) * call.panels + channel / layout.panel) * layout.panel;
-      for (std::int64_t byte = 0; byte < layout.group; ++byte) {
-        const std::int64_t at = (panel_row + channel % layout.panel) * layout.group + byte;
-        sum += std::int64_t{bytes[first + byte] - layout.input_offset} * call.weights[at];
+    if (layout.pair_limit != 0) {
+      for (; step < call.ends[tap]; ++step) {
+        sum += group_sum(layout, bytes + call.starts[step], weights + step * panel_bytes);
       }
+      continue;
+    }
+    for (std::int64_t group = 0; group < groups; ++group, ++step) {
+      const std::int64_t first = std::min(group * layout.group, call.row_bytes - layout.group);
+      sum += group_sum(layout, bytes + first, weights + step * call.panels * panel_bytes);
     }
   }
   return static_cast<std::int32_t>(sum);

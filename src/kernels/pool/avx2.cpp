@@ -1,12 +1,13 @@
 #include <cstdint>
 
-#include "kernels/intrinsics.h"
+#include "kernels/epilogue_avx2.h"
 #include "kernels/pool/contract.h"
 
 namespace qtool {
 namespace {
 
 constexpr std::int64_t kBytes = 32;
+constexpr std::int64_t kHalf = 16;
 constexpr std::int64_t kLanes = 8;
 
 void max_bytes(const PoolCall& call, const std::uint8_t* pixel, std::uint8_t* out, std::int64_t c) {
@@ -16,6 +17,16 @@ void max_bytes(const PoolCall& call, const std::uint8_t* pixel, std::uint8_t* ou
   __m256i best = load(0);
   for (std::int64_t t = 1; t < call.taps; ++t) best = _mm256_max_epu8(best, load(t));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + c), best);
+}
+
+// For the last channels of few: at most 16.
+void max_few(const PoolCall& call, const std::uint8_t* pixel, std::uint8_t* out, std::int64_t c) {
+  const std::int64_t count = call.channels - c;
+  __m128i best = load_bytes(pixel + call.offsets[0] + c, count);
+  for (std::int64_t t = 1; t < call.taps; ++t) {
+    best = _mm_max_epu8(best, load_bytes(pixel + call.offsets[t] + c, count));
+  }
+  store_bytes(best, count, out + c);
 }
 
 void max(const PoolCall& call) {
@@ -30,14 +41,7 @@ void max(const PoolCall& call) {
       max_bytes(call, pixel, out, call.channels - kBytes);
       continue;
     }
-    for (; c < call.channels; ++c) {
-      std::uint8_t best = 0;
-      for (std::int64_t t = 0; t < call.taps; ++t) {
-        const std::uint8_t tap = pixel[call.offsets[t] + c];
-        best = tap > best ? tap : best;
-      }
-      out[c] = best;
-    }
+    for (; c < call.channels; c += kHalf) max_few(call, pixel, out, c);
   }
 }
 
@@ -50,7 +54,7 @@ struct Rounding {
 };
 
 __m128i average_lanes(const Rounding& r, __m256i sum) {
-  __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_sub_epi32(sum, r.offset)), r.multiplier);
+  __m256 value = scale(_mm256_sub_epi32(sum, r.offset), r.multiplier);
   value = _mm256_min_ps(_mm256_max_ps(value, r.lowest), r.highest);
   const __m256i q = _mm256_add_epi32(_mm256_cvtps_epi32(value), r.zero_point);
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));

@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "kernels/intrinsics.h"
+#include "kernels/epilogue_avx512.h"
 #include "kernels/pool/contract.h"
 
 namespace qtool {
@@ -8,10 +8,6 @@ namespace {
 
 constexpr std::int64_t kBytes = 64;
 constexpr std::int64_t kLanes = 16;
-
-__mmask64 first_bytes(std::int64_t count) {
-  return count >= kBytes ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
-}
 
 __mmask16 first_lanes(std::int64_t count) {
   return static_cast<__mmask16>(count >= kLanes ? 0xffffU : (1U << count) - 1U);
@@ -48,7 +44,7 @@ void average(const PoolCall& call) {
         const __m128i tap = _mm_maskz_loadu_epi8(mask, pixel + call.offsets[t] + c);
         sum = _mm512_add_epi32(sum, _mm512_cvtepu8_epi32(tap));
       }
-      __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(sum, offset)), multiplier);
+      __m512 value = scale(_mm512_sub_epi32(sum, offset), multiplier);
       value = _mm512_min_ps(_mm512_max_ps(value, lowest), highest);
       const __m512i q = _mm512_add_epi32(_mm512_cvtps_epi32(value), zero_point);
       _mm_mask_storeu_epi8(out + c, mask, _mm512_cvtepi32_epi8(q));

@@ -1,12 +1,14 @@
 #include <cstdint>
 
-#include "kernels/intrinsics.h"
+#include "kernels/epilogue_avx2.h"
 #include "kernels/quantize/contract.h"
 
 namespace qtool {
 namespace {
 
 constexpr std::int64_t kLanes = 8;
+
+std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
 struct Rounding {
   __m256 scale;
@@ -39,27 +41,21 @@ __m256 dequantize_lanes(const Rounding& r, __m128i q) {
                        _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_cvtepu8_epi32(q), r.zero_point)));
 }
 
-// These two convert fewer elements than a register holds, without access beyond the end.
-void quantize_few(const Rounding& r, const float* in, std::uint8_t* out, std::int64_t count,
-                  std::int64_t step) {
+// Loads the first `count` of eight floats; the others are zero.
+__m256 load_reals(const float* from, std::int64_t count) {
+  if (count >= kLanes) return _mm256_loadu_ps(from);
   alignas(32) float reals[kLanes] = {};
-  alignas(16) std::uint8_t bytes[16];
-  for (std::int64_t i = 0; i < count; ++i) reals[i] = in[i];
-  _mm_store_si128(reinterpret_cast<__m128i*>(bytes), quantize_lanes(r, _mm256_load_ps(reals)));
-  for (std::int64_t i = 0; i < count; ++i) out[i * step] = bytes[i];
+  for (std::int64_t i = 0; i < count; ++i) reals[i] = from[i];
+  return _mm256_load_ps(reals);
 }
 
-void dequantize_few(const Rounding& r, const std::uint8_t* in, float* out, std::int64_t count,
-                    std::int64_t step) {
-  alignas(16) std::uint8_t bytes[16] = {};
-  alignas(32) float reals[kLanes];
-  for (std::int64_t i = 0; i < count; ++i) bytes[i] = in[i * step];
-  _mm256_store_ps(reals,
-                  dequantize_lanes(r, _mm_load_si128(reinterpret_cast<const __m128i*>(bytes))));
-  for (std::int64_t i = 0; i < count; ++i) out[i] = reals[i];
+// Stores the first `count` of eight floats.
+void store_reals(__m256 reals, float* to, std::int64_t count) {
+  if (count >= kLanes) return _mm256_storeu_ps(to, reals);
+  alignas(32) float part[kLanes];
+  _mm256_store_ps(part, reals);
+  for (std::int64_t i = 0; i < count; ++i) to[i] = part[i];
 }
-
-std::int64_t piece(std::int64_t left) { return left < kLanes ? left : kLanes; }
 
 void quantize(const QuantizeParams& affine, const float* in, std::uint8_t* out,
               std::int64_t count) {
@@ -69,7 +65,7 @@ void quantize(const QuantizeParams& affine, const float* in, std::uint8_t* out,
     _mm_storel_epi64(reinterpret_cast<__m128i*>(out + i),
                      quantize_lanes(r, _mm256_loadu_ps(in + i)));
   }
-  quantize_few(r, in + i, out + i, count - i, 1);
+  store_bytes(quantize_lanes(r, load_reals(in + i, count - i)), count - i, out + i);
 }
 
 void dequantize(const QuantizeParams& affine, const std::uint8_t* in, float* out,
@@ -80,16 +76,38 @@ void dequantize(const QuantizeParams& affine, const std::uint8_t* in, float* out
     const __m128i q = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(in + i));
     _mm256_storeu_ps(out + i, dequantize_lanes(r, q));
   }
-  dequantize_few(r, in + i, out + i, count - i, 1);
+  store_reals(dequantize_lanes(r, load_bytes(in + i, count - i)), out + i, count - i);
 }
+
+// The two orders meet in blocks of eight pixels and four channels: each plane gives eight bytes,
+// and a 4x8 transpose gives the four bytes of each pixel.
+constexpr std::int64_t kPlanes = 4;
 
 void quantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry, const float* in,
                      std::uint8_t* out) {
   const Rounding r = rounding_of(affine);
   for (std::int64_t p = 0; p < geometry.pixels; p += kLanes) {
-    for (std::int64_t c = 0; c < geometry.channels; ++c) {
-      quantize_few(r, in + c * geometry.plane_stride + p, out + p * geometry.pixel_stride + c,
-                   piece(geometry.pixels - p), geometry.pixel_stride);
+    const std::int64_t pixels = smaller(geometry.pixels - p, kLanes);
+    for (std::int64_t c = 0; c < geometry.channels; c += kPlanes) {
+      const std::int64_t channels = smaller(geometry.channels - c, kPlanes);
+      const float* from = in + c * geometry.plane_stride + p;
+      __m128i plane[kPlanes] = {};
+      for (std::int64_t k = 0; k < channels; ++k) {
+        plane[k] = quantize_lanes(r, load_reals(from + k * geometry.plane_stride, pixels));
+      }
+      const __m128i first = _mm_unpacklo_epi8(plane[0], plane[1]);
+      const __m128i second = _mm_unpacklo_epi8(plane[2], plane[3]);
+      alignas(16) std::uint8_t block[kLanes][kPlanes];
+      _mm_store_si128(reinterpret_cast<__m128i*>(block[0]), _mm_unpacklo_epi16(first, second));
+      _mm_store_si128(reinterpret_cast<__m128i*>(block[4]), _mm_unpackhi_epi16(first, second));
+      std::uint8_t* to = out + p * geometry.pixel_stride + c;
+      for (std::int64_t i = 0; i < pixels; ++i, to += geometry.pixel_stride) {
+        if (channels == kPlanes) {
+          __builtin_memcpy(to, block[i], kPlanes);
+        } else {
+          for (std::int64_t k = 0; k < channels; ++k) to[k] = block[i][k];
+        }
+      }
     }
   }
 }
@@ -97,10 +115,33 @@ void quantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry
 void dequantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry,
                        const std::uint8_t* in, float* out) {
   const Rounding r = rounding_of(affine);
+  // From the order of pixels (four bytes each) to that of planes, within four pixels.
+  const __m128i by_plane = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   for (std::int64_t p = 0; p < geometry.pixels; p += kLanes) {
-    for (std::int64_t c = 0; c < geometry.channels; ++c) {
-      dequantize_few(r, in + p * geometry.pixel_stride + c, out + c * geometry.plane_stride + p,
-                     piece(geometry.pixels - p), geometry.pixel_stride);
+    const std::int64_t pixels = smaller(geometry.pixels - p, kLanes);
+    for (std::int64_t c = 0; c < geometry.channels; c += kPlanes) {
+      const std::int64_t channels = smaller(geometry.channels - c, kPlanes);
+      const std::uint8_t* from = in + p * geometry.pixel_stride + c;
+      alignas(16) std::uint8_t block[kLanes][kPlanes] = {};
+      for (std::int64_t i = 0; i < pixels; ++i, from += geometry.pixel_stride) {
+        if (channels == kPlanes) {
+          __builtin_memcpy(block[i], from, kPlanes);
+        } else {
+          for (std::int64_t k = 0; k < channels; ++k) block[i][k] = from[k];
+        }
+      }
+      const auto half = [&](std::int64_t pixel) {
+        const auto* four = reinterpret_cast<const __m128i*>(block[pixel]);
+        return _mm_shuffle_epi8(_mm_load_si128(four), by_plane);
+      };
+      const __m128i first = _mm_unpacklo_epi32(half(0), half(4));
+      const __m128i second = _mm_unpackhi_epi32(half(0), half(4));
+      const __m128i plane[kPlanes] = {first, _mm_srli_si128(first, 8), second,
+                                      _mm_srli_si128(second, 8)};
+      float* to = out + c * geometry.plane_stride + p;
+      for (std::int64_t k = 0; k < channels; ++k) {
+        store_reals(dequantize_lanes(r, plane[k]), to + k * geometry.plane_stride, pixels);
+      }
     }
   }
 }
@@ -126,16 +167,9 @@ void quantize_wide(const QuantizeParams& affine, const QuantizeParams& rest_affi
     _mm_storel_epi64(reinterpret_cast<__m128i*>(high + i), bytes.high);
     _mm_storel_epi64(reinterpret_cast<__m128i*>(low + i), bytes.low);
   }
-  alignas(32) float reals[kLanes] = {};
-  alignas(16) std::uint8_t parts[2][16];
-  for (std::int64_t k = 0; k < count - i; ++k) reals[k] = in[i + k];
-  const TwoBytes bytes = wide_lanes(r, rest, _mm256_load_ps(reals));
-  _mm_store_si128(reinterpret_cast<__m128i*>(parts[0]), bytes.high);
-  _mm_store_si128(reinterpret_cast<__m128i*>(parts[1]), bytes.low);
-  for (std::int64_t k = 0; k < count - i; ++k) {
-    high[i + k] = parts[0][k];
-    low[i + k] = parts[1][k];
-  }
+  const TwoBytes bytes = wide_lanes(r, rest, load_reals(in + i, count - i));
+  store_bytes(bytes.high, count - i, high + i);
+  store_bytes(bytes.low, count - i, low + i);
 }
 
 }  // namespace
