@@ -164,7 +164,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   return doubtful(decibels,
                   to_text("output '", worst->name, "' has a pooled SQNR of ",
                           to_fixed(worst->pooled_sqnr_db, 2), " dB against FP32",
-                          in_brackets(decibel_interval(decibels.interval))),
+                          in_brackets(fixed_interval(decibels.interval, 2))),
                   sqnr_goal(), compared);
 }
 

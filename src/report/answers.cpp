@@ -44,11 +44,6 @@ std::string annotated_change(const std::optional<double>& fp32, const std::optio
   return fp32 && int8 ? to_signed_fixed(*int8 - *fp32, 3) : std::string("-");
 }
 
-std::string fixed_interval(const std::optional<Interval>& interval, int decimals) {
-  if (!interval) return {};
-  return to_text(to_fixed(interval->low, decimals), " to ", to_fixed(interval->high, decimals));
-}
-
 // By what the categories of annotations became classes.
 std::string categories_line(const CategoryMatch& match) {
   if (match.by == CategoriesBy::kNames) {

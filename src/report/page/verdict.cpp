@@ -52,8 +52,8 @@ std::string judged_figure(const EvalResult& compared) {
   if (worst == nullptr) return {};
   return to_text("output '", printable(worst->name), "' has a pooled SQNR of ",
                  to_fixed(worst->pooled_sqnr_db, 2), " dB against FP32",
-                 bracketed(decibel_interval(worst->pooled_interval)), ", on ", compared.images, " ",
-                 compared.noun, "s");
+                 bracketed(fixed_interval(worst->pooled_interval, 2)), ", on ", compared.images,
+                 " ", compared.noun, "s");
 }
 
 std::string first_nodes(const std::vector<std::string>& nodes) {
