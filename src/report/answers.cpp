@@ -59,8 +59,9 @@ std::string categories_line(const CategoryMatch& match) {
   return to_text("categories by ",
                  match.by == CategoriesBy::kIds ? "their ids" : "the order of their ids",
                  match.is_guess() ? ", which is a guess" : "", ", since ",
-                 match.classes_named ? "the annotations do not name them"
-                                     : "nothing names the detector's classes",
+                 match.classes_named            ? "the annotations do not name them"
+                 : match.unsuited_names.empty() ? "nothing names the detector's classes"
+                                                : "the model's names of classes do not suit",
                  "\n");
 }
 

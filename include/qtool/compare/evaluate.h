@@ -54,6 +54,7 @@ struct EvalOptions {
   const BoxAnnotations* annotations = nullptr;
   /// For `annotations`: the name of each class of the detector; empty where they are not known.
   std::vector<std::string> class_names{};
+  NamesFrom names_from = NamesFrom::kUser;
 };
 
 /// The result of one model. `top1` and `top5` count images whose class is known. An image without

@@ -77,7 +77,10 @@ void run_eval(EvalCommand& options, const Command& command) {
     options.images.labels.clear();
   }
   const Models models = open_models(options.model, options.int8);
-  if (annotations && eval.class_names.empty()) eval.class_names = stored_class_names(models);
+  if (annotations && eval.class_names.empty()) {
+    eval.class_names = stored_class_names(models);
+    eval.names_from = NamesFrom::kModel;
+  }
   const Samples samples = options.images.list(models.fp32.executor->graph());
   RequantizeOption::require_effect(command, models);
   const std::optional<SourcedPreprocess> preprocess = options.preprocess.choose_for(
