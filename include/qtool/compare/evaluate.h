@@ -138,6 +138,10 @@ struct EvalResult {
 std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& preprocess,
                                  BadImages policy);
 
+/// `batch` copies of a sample as one, in the shapes that evaluate() runs with such a batch. Throws
+/// Error(kUnsupported) unless every tensor has 1 in front; a batch of 1 needs none.
+std::vector<Tensor> batch_of_copies(std::vector<Tensor> sample, std::int64_t batch);
+
 /// Runs FP32 on a few images, and says to which named detector the shapes and the numbers of its
 /// outputs belong. Nothing is run where the shapes fit none. If several detectors fit, it is the
 /// only one that finds boxes. Looks at three images of the list; if none of them is usable, it

@@ -91,8 +91,8 @@ void run_eval(EvalCommand& options, const Command& command) {
   const EvalResult result =
       evaluate_with_progress(command, models, options.images, samples, eval, options.run);
   write_tables(options, result);
-  const MeasuredTimes times = options.also_time.measure(models, samples, eval.preprocess,
-                                                        options.images.policy(), options.run);
+  const MeasuredTimes times = options.also_time.measure(
+      models, samples, eval.preprocess, options.images.policy(), options.run, options.batch);
   options.run.json ? print_result(json_of(result, preprocess, times.runtimes))
                    : print_text(to_text(text_of(result, result_columns()),
                                         overlap_line(result.overlap, ": not held out"),
