@@ -41,7 +41,7 @@ std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample
                         Requantization requantization) {
   const std::vector<Shape> inputs = shapes_of(sample);
   const ModelPair pair = compile_pair(executor, nullptr, inputs, threads, requantization);
-  return class_count(pair.fp32->outputs().front().shape, batch_of(inputs));
+  return class_count(pair.fp32->outputs(), batch_of(inputs));
 }
 
 }  // namespace qtool

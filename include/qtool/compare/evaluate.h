@@ -92,7 +92,7 @@ struct EvalResult {
   std::string noun = "image";  ///< word for a sample, see Samples::noun()
   std::int64_t images = 0;     ///< images that all models ran
   std::int64_t labelled = 0;   ///< images with a known class, among these
-  std::int64_t classes = 0;    ///< scores in the first output; 0 when it is not one score per class
+  std::int64_t classes = 0;    ///< see classes_of(); 0 with boxes or masks
   std::int64_t batch = 1;
   int workers = 1;
   Requantization requantization = Requantization::kFloat;
@@ -120,6 +120,11 @@ struct EvalResult {
   [[nodiscard]] std::optional<Interval> agreement_interval() const;
   /// Wilson's interval of score.top1 / labelled; nullopt without labels.
   [[nodiscard]] std::optional<Interval> top1_interval(const ModelScore& score) const;
+  /// Whether the share of equal classes judges a model. Not with several outputs, where the first
+  /// may look like class scores but be something else, unless labels say that it has classes.
+  [[nodiscard]] bool judged_by_classes() const {
+    return classes > 0 && (labelled > 0 || outputs.size() == 1);
+  }
   /// The output of floats with the lowest pooled SQNR, which judges a model; null without one. The
   /// mean says nothing where FP32 gives almost zero for some images. Outputs of integers, such as
   /// positions and classes, have no noise.
@@ -150,8 +155,10 @@ std::vector<Tensor> batch_of_copies(std::vector<Tensor> sample, std::int64_t bat
 RecognisedDetector recognise_detector(const Executor& fp32, const Samples& samples,
                                       const Preprocess& preprocess, BadImages policy);
 
-/// The number of classes that the first output scores for such a sample; 0 when the output is not
-/// one score per class. Cost: compiling a plan; a later run with the same options reuses the plan.
+/// The number of classes that the first output scores for such a sample: it holds one vector for
+/// each image, such as [N, C], [N, 1, C] or [N, C, 1, 1], and no other output has a row for each of
+/// the numbers, such as the boxes [N, C, 4]. 0 for other outputs. Cost: compiling a plan; a later
+/// run with the same options reuses the plan.
 std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,
                         Requantization requantization);
 

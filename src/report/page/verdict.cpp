@@ -37,7 +37,7 @@ std::string judged_figure(const EvalResult& compared) {
                    bracketed(percent_interval(mask.mean_iou_interval)), ", on ", compared.images,
                    " ", compared.noun, "s");
   }
-  if (compared.classes > 0 && (compared.labelled > 0 || compared.outputs.size() == 1)) {
+  if (compared.judged_by_classes()) {
     std::string text =
         to_text("INT8 answers with FP32's class for ", compared.agreement, " of ", compared.images,
                 " ", compared.noun, "s: ", percent_of(compared.agreement, compared.images, 1),
