@@ -146,8 +146,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
                   {"--max-top1-drop", to_text(kMaxTop1Drop)},
                   true};
   }
-  // With several outputs, one of them may look like class scores but be something else.
-  if (compared.classes > 0 && (compared.labelled > 0 || compared.outputs.size() == 1)) {
+  if (compared.judged_by_classes()) {
     const Judged equal{share_of(compared.agreement, compared.images), compared.agreement_interval(),
                        kLeastShare, true};
     if (equal.is_good()) return std::nullopt;
@@ -164,7 +163,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   return doubtful(decibels,
                   to_text("output '", worst->name, "' has a pooled SQNR of ",
                           to_fixed(worst->pooled_sqnr_db, 2), " dB against FP32",
-                          in_brackets(decibel_interval(decibels.interval))),
+                          in_brackets(fixed_interval(decibels.interval, 2))),
                   sqnr_goal(), compared);
 }
 

@@ -289,7 +289,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
   };
   const AnswerReader reader(options_.answers, *fp32, options_.preprocess.layout);
   const bool reads = reads_agreement(options_.answers);
-  const std::int64_t classes = reads ? 0 : class_count(fp32->outputs().front().shape, 1);
+  const std::int64_t classes = reads ? 0 : class_count(fp32->outputs(), 1);
   AnalyzeOptions part = options_;
   if (options_.progress) {
     part.progress = [&](std::int64_t done, std::int64_t total) {

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/box_overlap.h"
+
 namespace qtool {
 namespace {
 
@@ -29,13 +31,15 @@ double iou_at(std::size_t i) {
   return i + 1 == kCocoIous ? 0.95 : 0.5 + static_cast<double>(i) * ((0.95 - 0.5) / 9.0);
 }
 
+// For both kinds of boxes.
+template <typename SizedBox>
+BoxSides<double> outline_of(const SizedBox& box) {
+  return {box.left, box.top, box.left + box.width, box.top + box.height};
+}
+
 double overlap_of(const FoundBox& box, const AnnotatedBox& truth) {
-  const double width =
-      std::min(box.left + box.width, truth.left + truth.width) - std::max(box.left, truth.left);
-  const double height =
-      std::min(box.top + box.height, truth.top + truth.height) - std::max(box.top, truth.top);
-  if (width <= 0.0 || height <= 0.0) return 0.0;
-  const double common = width * height;
+  const double common = shared_area(outline_of(box), outline_of(truth));
+  if (common <= 0.0) return 0.0;
   const double own = box.width * box.height;
   return common / (truth.crowd ? own : own + truth.width * truth.height - common);
 }

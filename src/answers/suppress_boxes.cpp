@@ -2,22 +2,24 @@
 
 #include <algorithm>
 
+#include "base/box_overlap.h"
+
 namespace qtool {
 namespace {
 
-double area(const Box& box) {
-  const double width = static_cast<double>(box.right) - static_cast<double>(box.left);
-  const double height = static_cast<double>(box.bottom) - static_cast<double>(box.top);
-  return std::max(width, 0.0) * std::max(height, 0.0);
+BoxSides<double> sides_of(const Box& box) { return {box.left, box.top, box.right, box.bottom}; }
+
+double area(const BoxSides<double>& box) {
+  return std::max(box.right - box.left, 0.0) * std::max(box.bottom - box.top, 0.0);
 }
 
 }  // namespace
 
 double intersection_over_union(const Box& a, const Box& b) {
-  const Box common{std::max(a.left, b.left), std::max(a.top, b.top), std::min(a.right, b.right),
-                   std::min(a.bottom, b.bottom)};
-  const double shared = area(common);
-  const double all = area(a) + area(b) - shared;
+  const BoxSides<double> first = sides_of(a);
+  const BoxSides<double> second = sides_of(b);
+  const double shared = shared_area(first, second);
+  const double all = area(first) + area(second) - shared;
   return all > 0.0 ? shared / all : 0.0;
 }
 

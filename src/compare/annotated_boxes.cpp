@@ -58,7 +58,8 @@ std::vector<double> without_groups(const MatchedImages& images) {
 
 AnnotatedBoxes::AnnotatedBoxes(const EvalOptions& options, const Samples& samples,
                                std::int64_t classes)
-    : mapping_(map_categories(*options.annotations, classes, options.class_names)),
+    : mapping_(
+          map_categories(*options.annotations, classes, options.class_names, options.names_from)),
       has_class_(options.annotations->categories.size(), false),
       preprocess_(options.preprocess),
       entries_(static_cast<std::size_t>(samples.size())) {

@@ -43,12 +43,27 @@ void map_by_names(const std::vector<BoxCategory>& categories, std::span<const st
   for (std::size_t i = 0; i < categories.size(); ++i) {
     if (!has_class[i]) mapping.match.without_class.push_back(shown(categories[i]));
   }
-  if (mapping.match.without_class.size() < categories.size()) return;
-  throw Error(ErrorCode::kMismatch,
-              to_text("none of the ", categories.size(), " categories of the annotations, the ",
-                      "first: '", mapping.match.without_class.front(), "', has the name of one of ",
-                      "the detector's ", names.size(), " classes, the first: '", names.front(),
-                      "'; give the right names by --labels"));
+}
+
+bool have_names(const std::vector<BoxCategory>& categories) {
+  return std::ranges::any_of(categories,
+                             [](const BoxCategory& category) { return !category.name.empty(); });
+}
+
+// Why the names of the classes cannot be used; empty if they can.
+std::string fault_of(std::span<const std::string> names, std::int64_t classes,
+                     const std::vector<BoxCategory>& categories) {
+  if (names.empty()) return {};
+  if (classes > 0 && std::ssize(names) != classes) {
+    return to_text("the detector has ", classes, " classes, found the names of ", names.size());
+  }
+  if (!have_names(categories)) return {};
+  CategoryMapping mapping;
+  map_by_names(categories, names, mapping);
+  if (mapping.match.without_class.size() < categories.size()) return {};
+  return to_text("none of the ", categories.size(), " categories of the annotations, the first: '",
+                 mapping.match.without_class.front(), "', has the name of one of the detector's ",
+                 names.size(), " classes, the first: '", names.front(), "'");
 }
 
 // Fills `mapping` by the ids. There are at least as many classes as categories.
@@ -70,29 +85,35 @@ void map_by_ids(const std::vector<BoxCategory>& categories, std::int64_t classes
 }  // namespace
 
 CategoryMapping map_categories(const BoxAnnotations& annotations, std::int64_t classes,
-                               std::span<const std::string> names) {
+                               std::span<const std::string> names, NamesFrom names_from) {
   const std::vector<BoxCategory>& categories = annotations.categories;
   const std::int64_t count = std::ssize(categories);
   CategoryMapping mapping;
   mapping.match.categories = count;
   mapping.match.classes = classes;
-  mapping.match.classes_named = !names.empty();
-  if (!names.empty() && classes > 0 && std::ssize(names) != classes) {
-    throw Error(ErrorCode::kMismatch,
-                to_text("the detector has ", classes, " classes, found the names of ", names.size(),
-                        "; give one line for each class by --labels"));
+  const std::string fault = fault_of(names, classes, categories);
+  if (!fault.empty()) {
+    if (names_from == NamesFrom::kUser) {
+      throw Error(ErrorCode::kMismatch,
+                  to_text(fault, "; give the right names by --labels, one line for each class"));
+    }
+    mapping.match.unsuited_names = fault;
+    names = {};
   }
-  const auto has_name = [](const BoxCategory& category) { return !category.name.empty(); };
-  if (!names.empty() && std::ranges::any_of(categories, has_name)) {
+  mapping.match.classes_named = !names.empty();
+  if (!names.empty() && have_names(categories)) {
     map_by_names(categories, names, mapping);
     return mapping;
   }
   if (classes > 0 && count > classes) {
+    const std::string reason =
+        !names.empty()  ? "the categories have no names"
+        : fault.empty() ? "nothing names these; give their names by --labels"
+                        : to_text("the names in the model's metadata do not suit: ", fault,
+                                  "; give the right names by --labels");
     throw Error(ErrorCode::kMismatch,
                 to_text("the annotations have ", count, " categories, more than the detector has ",
-                        "classes (", classes, "), and ",
-                        names.empty() ? "nothing names these; give their names by --labels"
-                                      : "the categories have no names"));
+                        "classes (", classes, "), and ", reason));
   }
   map_by_ids(categories, classes > 0 ? classes : count, mapping);
   return mapping;

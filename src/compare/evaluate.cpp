@@ -227,7 +227,7 @@ class Evaluation {
       if (!worker.states.empty()) worker.states[m].keep(outputs[m]);
     }
     const bool scores =
-        classes_ > 0 && class_count(pair.fp32->outputs().front().shape, options_.batch) == classes_;
+        classes_ > 0 && class_count(pair.fp32->outputs(), options_.batch) == classes_;
     const std::array<FloatOutputs, 2> floats{FloatOutputs(outputs[0]), FloatOutputs(outputs[1])};
     for (std::size_t slot = 0; slot < filled.size(); ++slot) {
       record(filled[slot], static_cast<std::int64_t>(slot), floats, scores);
@@ -363,8 +363,7 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& s
   const Plan& plan = *pair.fp32;
   require_batched_outputs(plan, options.batch);
   const bool scores = !options.answers.boxes && !options.answers.mask;
-  const std::int64_t classes =
-      scores ? class_count(plan.outputs().front().shape, options.batch) : 0;
+  const std::int64_t classes = scores ? class_count(plan.outputs(), options.batch) : 0;
   const bool folders_differ = options.labels == LabelSource::kFolders &&
                               !samples.class_names().empty() &&
                               std::ssize(samples.class_names()) != classes;

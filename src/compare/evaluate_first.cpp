@@ -1,6 +1,8 @@
 // Functions that look at one sample before all samples are run.
+#include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -22,11 +24,24 @@ std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& prepr
                       bad.empty() ? std::string() : to_text("; the first: ", bad.front().reason)));
 }
 
+std::vector<Tensor> batch_of_copies(std::vector<Tensor> sample, std::int64_t batch) {
+  if (batch == 1) return sample;
+  for (Tensor& one : sample) {
+    Tensor all(one.dtype(), batch_shape(one.shape(), batch));
+    const auto bytes = static_cast<std::size_t>(one.bytes());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(batch); ++i) {
+      std::memcpy(all.data() + i * bytes, one.data(), bytes);
+    }
+    one = std::move(all);
+  }
+  return sample;
+}
+
 std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,
                         Requantization requantization) {
   const std::vector<Shape> inputs = shapes_of(sample);
   const ModelPair pair = compile_pair(executor, nullptr, inputs, threads, requantization);
-  return class_count(pair.fp32->outputs().front().shape, batch_of(inputs));
+  return class_count(pair.fp32->outputs(), batch_of(inputs));
 }
 
 }  // namespace qtool

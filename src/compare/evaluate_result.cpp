@@ -1,6 +1,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -8,6 +9,31 @@
 #include "qtool/compare/evaluate.h"
 
 namespace qtool {
+namespace {
+
+// The doubt whether the categories of annotations became the right classes; empty without one.
+std::string doubt_about_order(const CategoryMatch& match) {
+  if (!match.unsuited_names.empty()) {
+    return to_text(
+        "the names of classes in the model's metadata do not suit the annotations: ",
+        match.unsuited_names, "; they are not used, and the categories are classes by ",
+        match.is_guess() ? "the order of their ids instead, which is a guess" : "their ids instead",
+        "; give the right names by --labels");
+  }
+  if (!match.is_guess()) return {};
+  if (match.classes == 0) {
+    return to_text(
+        "the model does not say how many classes it has: that they are the ", match.categories,
+        " categories of the annotations, in the order of their ids, ",
+        "is a guess, because no names say so; give the names of the classes by --labels");
+  }
+  return to_text("the detector has ", match.classes,
+                 " classes, more than the annotations have categories (", match.categories,
+                 "), and neither names nor ids say which ones these are: that they are ",
+                 "the first classes is a guess; give the names of the classes by --labels");
+}
+
+}  // namespace
 
 double EvalResult::images_per_second(const ModelScore& score) const {
   return score.run_seconds > 0.0 ? static_cast<double>(images) * workers / score.run_seconds : 0.0;
@@ -43,12 +69,8 @@ std::vector<std::string> EvalResult::doubts() const {
                                   "their ", match.boxes_without_class,
                                   " boxes do not count: ", match.names_without_class()));
     }
-    if (match.is_guess()) {
-      sentences.push_back(
-          to_text("the detector has ", match.classes,
-                  " classes, more than the annotations have categories (", match.categories,
-                  "), and neither names nor ids say which ones these are: that they are ",
-                  "the first classes is a guess; give the names of the classes by --labels"));
+    if (std::string doubt = doubt_about_order(match); !doubt.empty()) {
+      sentences.push_back(std::move(doubt));
     }
   }
   if (near_chance) {

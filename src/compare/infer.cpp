@@ -69,7 +69,7 @@ InferResult infer(const Executor& fp32, const Executor* int8, std::span<const Te
 
   const std::int64_t batch = batch_of(shapes_of(sample));
   if (!options.answers.boxes && !options.answers.mask) {
-    result.classes = class_count(pair.fp32->outputs().front().shape, batch);
+    result.classes = class_count(pair.fp32->outputs(), batch);
   }
   result.fp32 = describe_plan(*pair.fp32);
   if (int8 != nullptr) result.int8 = describe_plan(*pair.int8);

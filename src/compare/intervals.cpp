@@ -155,13 +155,12 @@ std::optional<Interval> jackknife_interval(double estimate, std::span<const doub
 
 std::string percent_interval(const std::optional<Interval>& interval) {
   if (!interval) return {};
-  return to_text(to_fixed(100.0 * interval->low, 1), " to ", to_fixed(100.0 * interval->high, 1),
-                 " %");
+  return to_text(fixed_interval(Interval{100.0 * interval->low, 100.0 * interval->high}, 1), " %");
 }
 
-std::string decibel_interval(const std::optional<Interval>& interval) {
+std::string fixed_interval(const std::optional<Interval>& interval, int decimals) {
   if (!interval) return {};
-  return to_text(to_fixed(interval->low, 2), " to ", to_fixed(interval->high, 2));
+  return to_text(to_fixed(interval->low, decimals), " to ", to_fixed(interval->high, decimals));
 }
 
 }  // namespace qtool

@@ -89,7 +89,7 @@ std::optional<Interval> jackknife_interval(double estimate, std::span<const doub
 
 /// `76.4 to 99.1 %`, for an interval of shares; empty without one.
 std::string percent_interval(const std::optional<Interval>& interval);
-/// `22.71 to 23.64`, for an interval of decibels; empty without one.
-std::string decibel_interval(const std::optional<Interval>& interval);
+/// `22.71 to 23.64`, with so many decimals; empty without an interval.
+std::string fixed_interval(const std::optional<Interval>& interval, int decimals);
 
 }  // namespace qtool

@@ -44,11 +44,6 @@ std::string annotated_change(const std::optional<double>& fp32, const std::optio
   return fp32 && int8 ? to_signed_fixed(*int8 - *fp32, 3) : std::string("-");
 }
 
-std::string fixed_interval(const std::optional<Interval>& interval, int decimals) {
-  if (!interval) return {};
-  return to_text(to_fixed(interval->low, decimals), " to ", to_fixed(interval->high, decimals));
-}
-
 // By what the categories of annotations became classes.
 std::string categories_line(const CategoryMatch& match) {
   if (match.by == CategoriesBy::kNames) {
@@ -64,8 +59,9 @@ std::string categories_line(const CategoryMatch& match) {
   return to_text("categories by ",
                  match.by == CategoriesBy::kIds ? "their ids" : "the order of their ids",
                  match.is_guess() ? ", which is a guess" : "", ", since ",
-                 match.classes_named ? "the annotations do not name them"
-                                     : "nothing names the detector's classes",
+                 match.classes_named            ? "the annotations do not name them"
+                 : match.unsuited_names.empty() ? "nothing names the detector's classes"
+                                                : "the model's names of classes do not suit",
                  "\n");
 }
 

@@ -51,6 +51,7 @@ Json json_of_categories(const CategoryMatch& match) {
   };
   return {{"by", by()},
           {"guess", match.is_guess()},
+          {"unsuited_names", match.unsuited_names.empty() ? Json() : Json(match.unsuited_names)},
           {"all", match.categories},
           {"classes", match.classes > 0 ? Json(match.classes) : Json()},
           {"without_class", match.without_class},

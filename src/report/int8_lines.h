@@ -42,8 +42,8 @@ inline std::string output_lines(const std::vector<OutputError>& outputs, std::in
     text +=
         to_text("output '", printable(output.name), "': SQNR ", to_fixed(output.sqnr_db, 2), " dB");
     if (images > 1) {
-      const std::string mean = decibel_interval(output.sqnr_interval);
-      const std::string pooled = decibel_interval(output.pooled_interval);
+      const std::string mean = fixed_interval(output.sqnr_interval, 2);
+      const std::string pooled = fixed_interval(output.pooled_interval, 2);
       text += to_text(" (mean of the ", noun, "s", mean.empty() ? "" : ", ", mean, "; pooled ",
                       to_fixed(output.pooled_sqnr_db, 2), pooled.empty() ? "" : ", ", pooled,
                       "; lowest ", to_fixed(output.lowest_sqnr_db, 2), " in '",

@@ -243,13 +243,13 @@ std::string text_of(const ProfileResult& result, std::size_t width, ListLength l
 
 RuntimeTimes times_of_runs(std::string runtime, std::int64_t threads,
                            const std::vector<std::vector<double>>& runs) {
-  RuntimeTimes times{std::move(runtime), threads, std::ssize(runs.front()), {}};
+  RuntimeTimes times{std::move(runtime), threads, std::ssize(runs.front()), 1, {}};
   for (const std::vector<double>& seconds : runs) times.models.push_back(median_interval(seconds));
   return times;
 }
 
 RuntimeTimes times_in_qtool(const ProfileResult& result) {
-  RuntimeTimes times{"qtool", result.threads, result.repeat, {}};
+  RuntimeTimes times{"qtool", result.threads, result.repeat, result.batch, {}};
   const auto add = [&](const PlanProfile& plan) {
     times.models.push_back({plan.median_seconds, plan.low_seconds, plan.high_seconds});
   };
@@ -259,8 +259,9 @@ RuntimeTimes times_in_qtool(const ProfileResult& result) {
 }
 
 std::string text_of(const RuntimeTimes& times) {
-  std::string text = to_text("in ", times.runtime, ", median of ", times.repeat, " runs, ",
-                             times.threads, times.threads == 1 ? " thread\n" : " threads\n");
+  std::string text = to_text("in ", times.runtime, ", median of ", times.repeat, " runs, ");
+  if (times.batch > 1) text += to_text("batch ", times.batch, ", ");
+  text += to_text(times.threads, times.threads == 1 ? " thread\n" : " threads\n");
   for (std::size_t i = 0; i < times.models.size(); ++i) {
     const MedianInterval& time = times.models[i];
     text += to_text(kModelNames.at(i), ": ", milliseconds(time.median),
@@ -281,7 +282,10 @@ std::string medians_text(const RuntimeTimes& times) {
 }
 
 std::string json_of(const RuntimeTimes& times) {
-  Json json{{"runtime", times.runtime}, {"threads", times.threads}, {"repeat", times.repeat}};
+  Json json{{"runtime", times.runtime},
+            {"threads", times.threads},
+            {"repeat", times.repeat},
+            {"batch", times.batch}};
   for (std::size_t i = 0; i < times.models.size(); ++i) {
     const MedianInterval& time = times.models[i];
     json[i == 0 ? "fp32" : "int8"] = {

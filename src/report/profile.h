@@ -19,10 +19,11 @@ struct RuntimeTimes {
   std::string runtime;  ///< `qtool`, or `ONNX Runtime 1.20.1 (python3)`
   std::int64_t threads = 1;
   std::int64_t repeat = 1;               ///< timed runs of each model
-  std::vector<MedianInterval> models{};  ///< in seconds: FP32 and, if there is a model, INT8
+  std::int64_t batch = 1;                ///< samples in each run
+  std::vector<MedianInterval> models{};  ///< of runs, in seconds: FP32 and, if there is one, INT8
 };
 
-/// `runs`: the seconds of every run of FP32 and, if there is a model, of INT8.
+/// `runs`: the seconds of every run of FP32 and, if there is a model, of INT8. Of a batch of 1.
 RuntimeTimes times_of_runs(std::string runtime, std::int64_t threads,
                            const std::vector<std::vector<double>>& runs);
 RuntimeTimes times_in_qtool(const ProfileResult& result);

@@ -63,6 +63,12 @@ inline constexpr std::int64_t kMaxClassNames = 100'000;
 /// Source: Ultralytics, engine/exporter.py, `metadata`.
 std::optional<std::vector<std::string>> class_names_from_text(std::string_view text);
 
+/// Who names the classes of a detector.
+enum class NamesFrom : std::uint8_t {
+  kUser,   ///< the user: the names must suit the annotations
+  kModel,  ///< the model's metadata, which may be of other data: then the names are not used
+};
+
 /// By what the categories of annotations become classes of a detector.
 enum class CategoriesBy : std::uint8_t {
   kNames,  ///< a class is the category of the same name
@@ -73,18 +79,22 @@ enum class CategoriesBy : std::uint8_t {
 /// How the categories of annotations became classes of a detector.
 struct CategoryMatch {
   CategoriesBy by = CategoriesBy::kOrder;
-  bool classes_named = false;   ///< something names the classes of the detector
-  std::int64_t categories = 0;  ///< of the annotations
-  std::int64_t classes = 0;     ///< of the detector; 0 if it is not known
+  bool classes_named = false;    ///< something that suits the annotations names the classes
+  std::string unsuited_names{};  ///< why the names in the model's metadata are not used, or empty
+  std::int64_t categories = 0;   ///< of the annotations
+  std::int64_t classes = 0;      ///< of the detector; 0 if it is not known
   /// The categories that are no class of the detector, by their names. Their boxes do not count.
   std::vector<std::string> without_class{};
   std::int64_t boxes_without_class = 0;  ///< annotated boxes of these, without crowds
 
   /// The first names of `without_class`, in quotes.
   [[nodiscard]] std::string names_without_class() const;
-  /// Whether the order is a guess: there are fewer categories than classes, and neither names nor
-  /// ids say which ones.
-  [[nodiscard]] bool is_guess() const { return by == CategoriesBy::kOrder && categories < classes; }
+  /// Whether the order is a guess: neither names nor ids say which classes the categories are, and
+  /// there are more classes, or it is not known how many, or the names contradict.
+  [[nodiscard]] bool is_guess() const {
+    return by == CategoriesBy::kOrder &&
+           (classes == 0 || categories < classes || !unsuited_names.empty());
+  }
 };
 
 /// The average precision of the boxes of one model, by COCO's definition. A figure without objects

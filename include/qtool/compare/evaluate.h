@@ -54,6 +54,7 @@ struct EvalOptions {
   const BoxAnnotations* annotations = nullptr;
   /// For `annotations`: the name of each class of the detector; empty where they are not known.
   std::vector<std::string> class_names{};
+  NamesFrom names_from = NamesFrom::kUser;
 };
 
 /// The result of one model. `top1` and `top5` count images whose class is known. An image without
@@ -91,7 +92,7 @@ struct EvalResult {
   std::string noun = "image";  ///< word for a sample, see Samples::noun()
   std::int64_t images = 0;     ///< images that all models ran
   std::int64_t labelled = 0;   ///< images with a known class, among these
-  std::int64_t classes = 0;    ///< scores in the first output; 0 when it is not one score per class
+  std::int64_t classes = 0;    ///< see classes_of(); 0 with boxes or masks
   std::int64_t batch = 1;
   int workers = 1;
   Requantization requantization = Requantization::kFloat;
@@ -119,6 +120,11 @@ struct EvalResult {
   [[nodiscard]] std::optional<Interval> agreement_interval() const;
   /// Wilson's interval of score.top1 / labelled; nullopt without labels.
   [[nodiscard]] std::optional<Interval> top1_interval(const ModelScore& score) const;
+  /// Whether the share of equal classes judges a model. Not with several outputs, where the first
+  /// may look like class scores but be something else, unless labels say that it has classes.
+  [[nodiscard]] bool judged_by_classes() const {
+    return classes > 0 && (labelled > 0 || outputs.size() == 1);
+  }
   /// The output of floats with the lowest pooled SQNR, which judges a model; null without one. The
   /// mean says nothing where FP32 gives almost zero for some images. Outputs of integers, such as
   /// positions and classes, have no noise.
@@ -137,6 +143,10 @@ struct EvalResult {
 std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& preprocess,
                                  BadImages policy);
 
+/// `batch` copies of a sample as one, in the shapes that evaluate() runs with such a batch. Throws
+/// Error(kUnsupported) unless every tensor has 1 in front; a batch of 1 needs none.
+std::vector<Tensor> batch_of_copies(std::vector<Tensor> sample, std::int64_t batch);
+
 /// Runs FP32 on a few images, and says to which named detector the shapes and the numbers of its
 /// outputs belong. Nothing is run where the shapes fit none. If several detectors fit, it is the
 /// only one that finds boxes. Looks at three images of the list; if none of them is usable, it
@@ -145,8 +155,10 @@ std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& prepr
 RecognisedDetector recognise_detector(const Executor& fp32, const Samples& samples,
                                       const Preprocess& preprocess, BadImages policy);
 
-/// The number of classes that the first output scores for such a sample; 0 when the output is not
-/// one score per class. Cost: compiling a plan; a later run with the same options reuses the plan.
+/// The number of classes that the first output scores for such a sample: it holds one vector for
+/// each image, such as [N, C], [N, 1, C] or [N, C, 1, 1], and no other output has a row for each of
+/// the numbers, such as the boxes [N, C, 4]. 0 for other outputs. Cost: compiling a plan; a later
+/// run with the same options reuses the plan.
 std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,
                         Requantization requantization);
 

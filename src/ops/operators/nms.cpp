@@ -3,6 +3,7 @@
 #include <array>
 #include <numeric>
 
+#include "base/box_overlap.h"
 #include "base/stop.h"
 #include "ops/computed.h"
 #include "ops/infer_rules.h"
@@ -11,24 +12,20 @@
 namespace qtool {
 namespace {
 
-struct Box {
-  float y1, x1, y2, x2;  // the smaller corner first
+using NmsBox = BoxSides<float>;
 
-  static Box of(const float* corners, bool by_center) {
-    const auto [a, b, c, d] = std::to_array({corners[0], corners[1], corners[2], corners[3]});
-    if (by_center) return {b - d / 2, a - c / 2, b + d / 2, a + c / 2};  // x, y, width, height
-    return {std::min(a, c), std::min(b, d), std::max(a, c), std::max(b, d)};
-  }
-  [[nodiscard]] float area() const { return (y2 - y1) * (x2 - x1); }
-};
+NmsBox box_of(const float* corners, bool by_center) {
+  const auto [a, b, c, d] = std::to_array({corners[0], corners[1], corners[2], corners[3]});
+  if (by_center) return {a - c / 2, b - d / 2, a + c / 2, b + d / 2};       // x, y, width, height
+  return {std::min(b, d), std::min(a, c), std::max(b, d), std::max(a, c)};  // y1, x1, y2, x2
+}
+
+float area_of(const NmsBox& box) { return (box.bottom - box.top) * (box.right - box.left); }
 
 // Intersection over union.
-float overlap(const Box& a, const Box& b) {
-  const float height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1);
-  const float width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
-  if (!(height > 0 && width > 0)) return 0;
-  const float both = height * width;
-  return both / (a.area() + b.area() - both);
+float overlap(const NmsBox& a, const NmsBox& b) {
+  const float both = shared_area(a, b);
+  return both > 0 ? both / (area_of(a) + area_of(b) - both) : 0;
 }
 
 struct NmsLimits {
@@ -89,7 +86,7 @@ std::vector<Tensor> suppress(const OpContext& op) {
       return values[static_cast<std::size_t>(row * scores[2] + box)];
     };
     const auto box = [&](std::int64_t i) {
-      return Box::of(&corners[static_cast<std::size_t>((batch * boxes[1] + i) * 4)], by_center);
+      return box_of(&corners[static_cast<std::size_t>((batch * boxes[1] + i) * 4)], by_center);
     };
     std::vector<std::int64_t> order;
     for (std::int64_t i = 0; i < scores[2]; ++i) {
@@ -98,12 +95,12 @@ std::vector<Tensor> suppress(const OpContext& op) {
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](std::int64_t a, std::int64_t b) { return score(a) > score(b); });
-    std::vector<Box> kept;
+    std::vector<NmsBox> kept;
     for (const std::int64_t i : order) {
       pace.step(1 + std::ssize(kept));
       if (std::ssize(kept) >= limits.most_boxes) break;
-      const Box candidate = box(i);
-      const bool hidden = std::any_of(kept.begin(), kept.end(), [&](const Box& other) {
+      const NmsBox candidate = box(i);
+      const bool hidden = std::any_of(kept.begin(), kept.end(), [&](const NmsBox& other) {
         return overlap(candidate, other) > limits.overlap;
       });
       if (hidden) continue;

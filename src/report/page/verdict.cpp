@@ -37,7 +37,7 @@ std::string judged_figure(const EvalResult& compared) {
                    bracketed(percent_interval(mask.mean_iou_interval)), ", on ", compared.images,
                    " ", compared.noun, "s");
   }
-  if (compared.classes > 0 && (compared.labelled > 0 || compared.outputs.size() == 1)) {
+  if (compared.judged_by_classes()) {
     std::string text =
         to_text("INT8 answers with FP32's class for ", compared.agreement, " of ", compared.images,
                 " ", compared.noun, "s: ", percent_of(compared.agreement, compared.images, 1),
@@ -52,8 +52,8 @@ std::string judged_figure(const EvalResult& compared) {
   if (worst == nullptr) return {};
   return to_text("output '", printable(worst->name), "' has a pooled SQNR of ",
                  to_fixed(worst->pooled_sqnr_db, 2), " dB against FP32",
-                 bracketed(decibel_interval(worst->pooled_interval)), ", on ", compared.images, " ",
-                 compared.noun, "s");
+                 bracketed(fixed_interval(worst->pooled_interval, 2)), ", on ", compared.images,
+                 " ", compared.noun, "s");
 }
 
 std::string first_nodes(const std::vector<std::string>& nodes) {

@@ -106,9 +106,9 @@ std::string_view end_text(SearchEnd end) {
 std::string part_text(const SearchedPart& part, const std::vector<SearchGoal>& goals) {
   const SearchFigures& best = part.best;
   std::string text = to_text(to_fixed(best.sqnr_db, 2), " dB",
-                             in_brackets(decibel_interval(best.sqnr_interval_db)), ", ",
+                             in_brackets(fixed_interval(best.sqnr_interval_db, 2)), ", ",
                              to_signed_fixed(part.gain_db, 2), " dB over INT8",
-                             in_brackets(decibel_interval(part.gain_interval_db)));
+                             in_brackets(fixed_interval(part.gain_interval_db, 2)));
   if (best.boxes) {
     text += to_text(", ", kept_text(*best.boxes), " of ", best.boxes->fp32, " boxes kept",
                     in_brackets(percent_interval(best.boxes->kept_interval)), " and ",

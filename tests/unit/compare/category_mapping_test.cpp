@@ -75,6 +75,13 @@ TEST(MapCategories, SaysThatTheOrderIsAGuessForFewerCategories) {
   EXPECT_EQ(mapping.of_class[2], -1);
 }
 
+// Such as YOLO26, whose classes are numbers in a channel.
+TEST(MapCategories, SaysThatTheOrderIsAGuessForAnUnknownNumberOfClasses) {
+  EXPECT_TRUE(map_categories(with(kTwo), 0, {}).match.is_guess());
+  const std::vector<std::string> names{"person", "traffic light"};
+  EXPECT_FALSE(map_categories(with(kTwo), 0, names).match.is_guess());
+}
+
 TEST(MapCategories, GoesByNamesWhateverTheirSpelling) {
   const std::vector<std::string> names{"bicycle", "Traffic-Light", " PERSON"};
   const CategoryMapping mapping = map_categories(with(kTwo), 3, names);
@@ -99,6 +106,33 @@ TEST(MapCategories, GoesByTheIdsOfCategoriesWithoutNames) {
       map_categories(with({{1, ""}, {3, ""}}), 2, std::vector<std::string>{"a", "b"});
   EXPECT_EQ(mapping.match.by, CategoriesBy::kOrder);
   EXPECT_TRUE(mapping.match.classes_named);
+}
+
+CategoryMatch match_of_model(std::int64_t classes, const std::vector<std::string>& names) {
+  return map_categories(with(kTwo), classes, names, NamesFrom::kModel).match;
+}
+
+// A network that was trained further may still have the names of its first data.
+TEST(MapCategories, GoesByTheIdsWhereTheNamesOfTheModelDoNotSuit) {
+  const CategoryMatch other = match_of_model(2, {"class0", "class1"});
+  EXPECT_EQ(other.by, CategoriesBy::kOrder);
+  EXPECT_FALSE(other.classes_named);
+  EXPECT_TRUE(other.is_guess()) << "the names contradict";
+  EXPECT_EQ(other.unsuited_names,
+            "none of the 2 categories of the annotations, the first: 'person', has the name of one "
+            "of the detector's 2 classes, the first: 'class0'");
+  const CategoryMatch fewer = match_of_model(3, {"person", "car"});
+  EXPECT_EQ(fewer.by, CategoriesBy::kIds);
+  EXPECT_FALSE(fewer.is_guess());
+  EXPECT_EQ(fewer.unsuited_names, "the detector has 3 classes, found the names of 2");
+  EXPECT_EQ(match_of_model(3, {"person", "car", "bus"}).by, CategoriesBy::kNames);
+  EXPECT_EQ(match_of_model(3, {"person", "car", "bus"}).unsuited_names, "");
+  try {
+    match_of_model(1, {"car"});
+    ADD_FAILURE() << "more categories than classes";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the names in the model's metadata do not suit: none of"));
+  }
 }
 
 TEST(MapCategories, RefusesWhatNothingMaps) {

@@ -170,5 +170,14 @@ TEST(PairedInterval, HasAWidthWhereNothingChanged) {
   EXPECT_FALSE(paired_interval({}).has_value());
 }
 
+TEST(TextOfIntervals, HasTheDecimalsOfItsFigure) {
+  const Interval interval{0.76444, 0.991};
+  EXPECT_EQ(fixed_interval(interval, 2), "0.76 to 0.99");
+  EXPECT_EQ(fixed_interval(interval, 4), "0.7644 to 0.9910");
+  EXPECT_EQ(percent_interval(interval), "76.4 to 99.1 %");
+  EXPECT_EQ(fixed_interval({}, 2), "");
+  EXPECT_EQ(percent_interval({}), "");
+}
+
 }  // namespace
 }  // namespace qtool

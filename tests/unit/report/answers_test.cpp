@@ -16,6 +16,7 @@ namespace {
 
 using testing::Contains;
 using testing::ContainsRegex;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -109,6 +110,32 @@ TEST(TextOfAnswers, SaysByWhatCategoriesBecameClasses) {
   EXPECT_THAT(text_of(ids),
               HasSubstr("categories by their ids, since the annotations do not name them\n"));
   EXPECT_THAT(ids.doubts(), IsEmpty());
+}
+
+TEST(TextOfAnswers, SaysWhichCategoriesAreAGuess) {
+  const EvalResult unknown = annotated({.by = CategoriesBy::kOrder, .categories = 2});
+  EXPECT_THAT(text_of(unknown),
+              HasSubstr("categories by the order of their ids, which is a guess"));
+  EXPECT_THAT(unknown.doubts(),
+              Contains(HasSubstr("the model does not say how many classes it has: "
+                                 "that they are the 2 categories of the ")));
+  EvalResult unsuited = annotated({.by = CategoriesBy::kOrder,
+                                   .unsuited_names = "found a, expected b",
+                                   .categories = 2,
+                                   .classes = 2});
+  EXPECT_THAT(text_of(unsuited),
+              HasSubstr("categories by the order of their ids, which is a guess, since the model's "
+                        "names of classes do not suit\n"));
+  EXPECT_THAT(unsuited.doubts(),
+              ElementsAre("the names of classes in the model's metadata do not suit the "
+                          "annotations: found a, expected b; they are not used, and the categories "
+                          "are classes by the order of their ids instead, which is a guess; give "
+                          "the right names by --labels"));
+  const auto json = nlohmann::json::parse(json_of(unsuited, SourcedPreprocess()));
+  EXPECT_EQ(json["annotated"]["categories"]["unsuited_names"], "found a, expected b");
+  EXPECT_EQ(json["annotated"]["categories"]["guess"], true);
+  unsuited.accuracy->categories.by = CategoriesBy::kIds;
+  EXPECT_THAT(unsuited.doubts(), Contains(HasSubstr("are classes by their ids instead; give")));
 }
 
 TEST(TextOfAnswers, PutsBoxesThatMatchInOneLine) {

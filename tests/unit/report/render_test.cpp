@@ -268,6 +268,15 @@ TEST(TextOfRuntimeTimes, HasMediansIntervalsAndSpeedUpOfBothRuntimes) {
   EXPECT_EQ(json::parse(json_of(result, &times.back()))["also"], parsed["times"][1]);
 }
 
+TEST(TextOfRuntimeTimes, SaysTheBatchOfARun) {
+  ProfileResult result;
+  result.repeat = 15;
+  result.batch = 8;
+  const RuntimeTimes times = times_in_qtool(result);
+  EXPECT_THAT(text_of(times), HasSubstr("in qtool, median of 15 runs, batch 8, 1 thread\n"));
+  EXPECT_EQ(json::parse(json_of(times))["batch"], 8);
+}
+
 TEST(TextOfRuntimeTimes, HasNoSpeedUpOfAModelAlone) {
   const RuntimeTimes times = times_of_runs("ONNX Runtime 9.9 (node)", 1, {{0.002, 0.001, 0.003}});
   EXPECT_THAT(text_of(times), testing::Not(HasSubstr("speed-up")));

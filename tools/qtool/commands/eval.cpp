@@ -77,7 +77,10 @@ void run_eval(EvalCommand& options, const Command& command) {
     options.images.labels.clear();
   }
   const Models models = open_models(options.model, options.int8);
-  if (annotations && eval.class_names.empty()) eval.class_names = stored_class_names(models);
+  if (annotations && eval.class_names.empty()) {
+    eval.class_names = stored_class_names(models);
+    eval.names_from = NamesFrom::kModel;
+  }
   const Samples samples = options.images.list(models.fp32.executor->graph());
   RequantizeOption::require_effect(command, models);
   const std::optional<SourcedPreprocess> preprocess = options.preprocess.choose_for(
@@ -88,8 +91,8 @@ void run_eval(EvalCommand& options, const Command& command) {
   const EvalResult result =
       evaluate_with_progress(command, models, options.images, samples, eval, options.run);
   write_tables(options, result);
-  const MeasuredTimes times = options.also_time.measure(models, samples, eval.preprocess,
-                                                        options.images.policy(), options.run);
+  const MeasuredTimes times = options.also_time.measure(
+      models, samples, eval.preprocess, options.images.policy(), options.run, options.batch);
   options.run.json ? print_result(json_of(result, preprocess, times.runtimes))
                    : print_text(to_text(text_of(result, result_columns()),
                                         overlap_line(result.overlap, ": not held out"),

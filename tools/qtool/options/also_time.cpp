@@ -44,14 +44,17 @@ std::optional<RuntimeTimes> AlsoTimeOption::time_again(const ProfileResult& in_q
     job.seconds += in_qtool.int8->median_seconds;
   }
   job.seconds *= static_cast<double>(job.repeat + kUntimedRuns);
-  return time_in_onnxruntime(job, sample);
+  RuntimeTimes times = time_in_onnxruntime(job, sample);
+  times.batch = in_qtool.batch;
+  return times;
 }
 
 MeasuredTimes AlsoTimeOption::measure(const Models& models, const Samples& samples,
                                       const Preprocess& preprocess, BadImages policy,
-                                      const RunOptions& run) const try {
+                                      const RunOptions& run, std::int64_t batch) const try {
   if (runtime_.empty()) return {};
-  const std::vector<Tensor> sample = first_sample(samples, preprocess, policy);
+  const std::vector<Tensor> sample =
+      batch_of_copies(first_sample(samples, preprocess, policy), batch);
   const ProfileResult in_qtool = profile_with_progress("time", models, sample, kRunsBeside, run);
   return {{times_in_qtool(in_qtool), *time_again(in_qtool, models, sample)}, {}};
 } catch (const Error& error) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,15 +35,15 @@ class AlsoTimeOption {
   /// long work.
   void require_runtime() const;
   /// The times of `models` in that runtime, with the threads and the number of runs that `in_qtool`
-  /// has; nullopt without the option. Throws as time_in_onnxruntime() does.
+  /// has, on the same sample; nullopt without the option. Throws as time_in_onnxruntime() does.
   [[nodiscard]] std::optional<RuntimeTimes> time_again(const ProfileResult& in_qtool,
                                                        const Models& models,
                                                        std::span<const Tensor> sample) const;
-  /// The times of `models` in qtool and in that runtime, on the first of the samples. No times
-  /// without the option.
+  /// The times of `models` in qtool and in that runtime, on the first of the samples, `batch` times
+  /// in each run. No times without the option.
   [[nodiscard]] MeasuredTimes measure(const Models& models, const Samples& samples,
                                       const Preprocess& preprocess, BadImages policy,
-                                      const RunOptions& run) const;
+                                      const RunOptions& run, std::int64_t batch = 1) const;
 
  private:
   std::string runtime_;
