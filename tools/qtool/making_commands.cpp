@@ -125,8 +125,9 @@ std::vector<CommandWords> next_commands(const std::string& model, const std::str
   line.take(running, kSampleOptions);
   line.take(running, {"--limit", "--target"});
   line.take(running, kOverrideOptions);
-  line.value(advice.goal.at(0), advice.goal.at(1));
-  if (advice.goal.at(0) == "--max-top1-drop") line.take(running, {"--labels"});
+  const CommandWords goal = search_goal(advice, running.given("--labels"));
+  line.value(goal.at(0), goal.at(1));
+  if (goal.at(0) == "--max-top1-drop") line.take(running, {"--labels"});
   line.take(running, kOutputOptions);
   line.take(running, {"--threads"});
   line.take_group(running, "Preprocessing");

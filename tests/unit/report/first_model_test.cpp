@@ -250,6 +250,14 @@ TEST(Advise, CountsOnlyALossOfTop1ThatChanceDoesNotExplain) {
   const Advice advice = advice_on(made);
   EXPECT_EQ(advice.why, "top-1 falls from 80.00 % to 78.70 %");
   EXPECT_THAT(advice.goal, ElementsAre("--max-top1-drop", "1"));
+  EXPECT_EQ(search_goal(advice, true), advice.goal);
+  EXPECT_THAT(search_goal(advice, false), ElementsAre("--min-agreement", "95"));
+}
+
+TEST(SearchGoal, IsThatOfTheAdviceWhereItNeedsNoClasses) {
+  const Advice advice = advice_on(without_classes(19.9));
+  EXPECT_EQ(search_goal(advice, false), advice.goal);
+  EXPECT_TRUE(search_goal(advice_on(good_model()), false).empty());
 }
 
 // Both are undecided. The boxes that are added miss their limit, those that are kept do not.

@@ -128,7 +128,7 @@ class AutoRun {
     prepare();
     make_first();
     compare();
-    Advice advice = advise(figures_of(made_));
+    Advice advice = advice_now();
     if (!options_.search.empty() && advice.is_missed) advice = make_again(advice);
     MeasuredTimes times = options_.also_time.measure(models_, others_, eval_.preprocess,
                                                      options_.images.policy(), options_.run);
@@ -205,6 +205,14 @@ class AutoRun {
     require_useful(made_.compared);
   }
 
+  /// The advice for the model as it is now. Its goal is one that a search can have on the samples
+  /// that set the ranges.
+  [[nodiscard]] Advice advice_now() const {
+    Advice advice = advise(figures_of(made_));
+    advice.goal = search_goal(advice, knows_classes(halves_.calibrates, samples_));
+    return advice;
+  }
+
   /// Searches for the goal of `advice`, and makes and compares the model that it finds. Returns the
   /// advice for that model, or `advice` if the search found nothing better, was stopped or failed.
   Advice make_again(const Advice& advice) {
@@ -227,7 +235,7 @@ class AutoRun {
     write();
     made_.files.push_back(files_.overrides);
     compare();
-    return advise(figures_of(made_));
+    return advice_now();
   }
 
   /// Writes the page, if one was asked for, and prints the result.

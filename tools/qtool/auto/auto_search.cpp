@@ -1,11 +1,21 @@
 #include "auto/auto_search.h"
 
+#include <cstdint>
+
 #include "auto/auto_lines.h"
 #include "base/text.h"
 #include "cli/checks.h"
 #include "run_search.h"
 
 namespace qtool::tool {
+
+bool knows_classes(const SampleOptions& calibrates, const Samples& samples) {
+  if (calibrates.labels.empty()) return false;
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    if (samples.label(i) >= 0) return true;
+  }
+  return false;
+}
 
 SearchOptions search_options(const std::string& time, const Advice& advice, const EvalOptions& eval,
                              const MakeOptions& make) {
