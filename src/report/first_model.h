@@ -20,7 +20,20 @@ namespace qtool {
 struct FirstSearch {
   std::string before{};  ///< Advice::why of the model before the search
   SearchResult result{};
+
+  /// Whether it found a model other than the one that it began with.
+  [[nodiscard]] bool changed() const {
+    return !result.best.exclude.empty() || !result.best.wide.empty();
+  }
 };
+
+/// Whether a search reached its goal on its own images and on those that it held back, in one line:
+/// `reached on its own 67 images, missed on 33 held back`. `noun`: see EvalResult::noun.
+std::string goal_line(const SearchResult& result, const std::string& noun);
+
+/// What to do after a search whose model is not good enough on other images. The commands that
+/// follow are those of AutoLines::next().
+std::string after_search_text(const FirstSearch& searched);
 
 /// The result of `auto`: a table, an INT8 model, and the comparison of that model with FP32.
 struct FirstModel {

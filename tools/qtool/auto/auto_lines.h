@@ -40,9 +40,9 @@ class AutoLines {
   [[nodiscard]] CommandWords quantize(const std::string& model) const;
   /// Compares the INT8 model `model` with FP32 on at most `limit` samples; 0: on all.
   [[nodiscard]] CommandWords eval(const std::string& model, std::int64_t limit) const;
-  /// Searches the overrides that a model needs for the goal of `advice`. `least_integers`: percent
-  /// of the multiplications that stay on integers.
-  [[nodiscard]] CommandWords search(const Advice& advice, int least_integers) const;
+  /// Searches the overrides that a model needs for `goals`, which are options of `search`, each
+  /// with its value. `least_integers`: percent of the multiplications that stay on integers.
+  [[nodiscard]] CommandWords search(const CommandWords& goals, int least_integers) const;
   /// The running command again, for `target`, with what is `usual` beside the given preprocessing.
   /// `search`: the time to search; empty: no search.
   [[nodiscard]] CommandWords again(const std::string& target, const UsualPreprocessing& usual,

@@ -227,7 +227,7 @@ class AutoRun {
       return advice;
     }
     if (found.end == SearchEnd::kInterrupted) return advice;
-    made_.commands.push_back(lines_.search(advice, kLeastIntegers));
+    made_.commands.push_back(lines_.search(advice.goal, kLeastIntegers));
     add_found(found.best, recipe_.overrides);
     made_.searched = FirstSearch{advice.why, std::move(found)};
     if (recipe_.overrides == Overrides{}) return advice;
