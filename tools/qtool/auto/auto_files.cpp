@@ -32,6 +32,7 @@ AutoFiles files_of(const AutoCommand& options) {
 void declare_files(const AutoCommand& options, const AutoFiles& files) {
   make_folder(options.folder);
   for (const std::string& file : {files.table, files.model}) declare_output(file);
+  if (!options.search.empty()) declare_output(files.overrides);
   if (!options.report.empty()) declare_output(options.report);
 }
 

@@ -18,8 +18,8 @@ struct AutoFiles {
 /// The files of a run with `options`, in their folder.
 AutoFiles files_of(const AutoCommand& options);
 
-/// Makes the folder, and declares the outputs of the run. Throws as declare_output() does, and
-/// Error(kIo) if the folder cannot be made.
+/// Makes the folder, and declares the outputs of the run, that of a search too. Throws as
+/// declare_output() does, and Error(kIo) if the folder cannot be made.
 void declare_files(const AutoCommand& options, const AutoFiles& files);
 
 /// Writes the table although the model is refused, because the table is still of use. If there is

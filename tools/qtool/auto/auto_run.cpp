@@ -125,6 +125,7 @@ class AutoRun {
   void run() {
     options_.also_time.require_runtime();
     declare_files(options_, files_);
+    if (!options_.search.empty()) require_room(recipe_.overrides, graph());
     prepare();
     make_first();
     compare();
