@@ -22,8 +22,7 @@
 namespace qtool::tool {
 namespace {
 
-constexpr std::int64_t kSamplesOfFirstPage = 50;  // all samples and sources would take hours
-constexpr std::int64_t kSourcesOfFirstPage = 4;   // that changes are tried for
+constexpr std::int64_t kSourcesOfFirstPage = 4;  // that changes are tried for
 
 EvalOptions completed(const PageSubject& subject) {
   EvalOptions eval = subject.eval;

@@ -48,11 +48,15 @@ void add_set_check(const Model& fp32, const Samples& calibrated_on, CalibrateOpt
 /// Writes the page. Adds the overlap of the evaluation with the samples that set the ranges.
 void write_page(const std::string& path, Page& page);
 
+/// The most samples on which a page of `auto` finds sources and tries changes; all samples would
+/// take hours.
+inline constexpr std::int64_t kSamplesOfFirstPage = 50;
+
 /// The page of a model that `auto` made by `inputs`, which the samples `calibrated_on` and the
-/// steps of its recipe have set; `calibrates` selected them. It is analyzed on 50 of the samples of
-/// `subject` at most. Changes learn from some of these samples; with fewer than kFewestToSplit, or
-/// if the same samples judge, those that must learn are not tried. `next`: the commands for the
-/// next step. Cost: as `qtool analyze` on these samples.
+/// steps of its recipe have set; `calibrates` selected them. It is analyzed on kSamplesOfFirstPage
+/// of the samples of `subject` at most. Changes learn from some of these samples; with fewer than
+/// kFewestToSplit, or if the same samples judge, those that must learn are not tried. `next`: the
+/// commands for the next step. Cost: as `qtool analyze` on these samples.
 void write_page_of(const FirstModel& made, const PageSubject& subject, const StaticInputs& inputs,
                    const SampleOptions& calibrates, const Samples& calibrated_on,
                    const std::vector<CommandWords>& next, const MakingCommands& making,

@@ -252,10 +252,15 @@ class AutoRun {
   }
 
   /// Whether --limit leaves out none of the samples to compare on.
-  [[nodiscard]] bool compares_all() const {
-    SampleOptions all = halves_.compares;
-    all.limit = 0;
-    return all.list(graph()).size() == others_.size();
+  [[nodiscard]] bool compares_all() const { return halves_.compares.lists_all(graph(), others_); }
+
+  /// The command that compares an improved model on more samples than those that the page chose it
+  /// on; empty if there are no more.
+  [[nodiscard]] CommandWords eval_on_more(const std::string& improved) const {
+    if (others_.size() > kSamplesOfFirstPage) {
+      return lines_.eval(improved, halves_.compares.limit);
+    }
+    return compares_all() ? CommandWords() : lines_.eval(improved, 0);
   }
 
   void write_report(const std::vector<CommandWords>& next) {
@@ -264,7 +269,7 @@ class AutoRun {
     const PageSubject subject{models_,          others_, halves_.compares,
                               made_.preprocess, eval_,   options_.run};
     MakingCommands making{lines_.quantize(improved)};
-    making.eval = lines_.eval(improved, halves_.compares.limit);
+    making.eval = eval_on_more(improved);
     write_page_of(made_, subject, inputs_, halves_.calibrates, samples_, next, making,
                   options_.report);
   }
