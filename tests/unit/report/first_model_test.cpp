@@ -7,45 +7,13 @@
 
 #include "report/samples.h"
 #include "report/shell.h"
+#include "unit/first_models.h"
 
 namespace qtool {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-OutputError output(const char* name, double sqnr_db) {
-  OutputError error;
-  error.name = name;
-  error.sqnr_db = error.pooled_sqnr_db = sqnr_db;
-  return error;
-}
-
-// A good classifier of 10 classes, on 1,000 held-out images.
-FirstModel good_model() {
-  FirstModel made;
-  made.calibrated_on = 100;
-  made.preprocess = SourcedPreprocess{preprocess_preset("imagenet"), "of preset 'imagenet'", {}};
-  made.quantized.output = "m.int8.onnx";
-  made.quantized.coverage.macs = made.quantized.coverage.integer_macs = 10;
-  made.compared.images = 1000;
-  made.compared.overlap = Overlap{"image", 1000, 0};
-  made.compared.classes = 10;
-  made.compared.int8 = ModelScore{};
-  made.compared.agreement = 970;
-  made.compared.outputs = {output("logits", 15.0)};
-  return made;
-}
-
-Advice advice_on(const FirstModel& made) { return advise(figures_of(made)); }
-
-FirstModel without_classes(double sqnr_db) {
-  FirstModel made = good_model();
-  made.compared.classes = 0;
-  made.compared.outputs = {output("a", 40.0), output("b", sqnr_db)};
-  return made;
-}
 
 TEST(Advise, UsesAModelThatAnswersAsItsNetwork) {
   EXPECT_EQ(advice_on(good_model()).step, NextStep::kUse);
@@ -65,7 +33,7 @@ TEST(Advise, SaysThatImagesWereNotHeldOut) {
 
 TEST(Advise, IgnoresTheNoiseOfPositions) {
   FirstModel made = without_classes(40.0);
-  made.compared.outputs.push_back(output("best", 2.0));
+  made.compared.outputs.push_back(noisy_output("best", 2.0));
   made.compared.outputs.back().dtype = DType::kInt64;
   EXPECT_EQ(advice_on(made).step, NextStep::kUse);
 }
@@ -231,7 +199,7 @@ TEST(Advise, SaysHowManyImagesWouldDecide) {
 
 TEST(Advise, DoesNotTakeOneOfSeveralOutputsForClassesWithoutLabels) {
   FirstModel made = good_model();
-  made.compared.outputs.push_back(output("boxes", 30.0));
+  made.compared.outputs.push_back(noisy_output("boxes", 30.0));
   made.compared.agreement = 250;
   EXPECT_EQ(advice_on(made).step, NextStep::kKeepNodes);
   EXPECT_THAT(advice_on(made).goal, ElementsAre("--min-sqnr", "20"));
@@ -252,12 +220,6 @@ TEST(Advise, CountsOnlyALossOfTop1ThatChanceDoesNotExplain) {
   EXPECT_THAT(advice.goal, ElementsAre("--max-top1-drop", "1"));
   EXPECT_EQ(search_goal(advice, true), advice.goal);
   EXPECT_THAT(search_goal(advice, false), ElementsAre("--min-agreement", "95"));
-}
-
-TEST(SearchGoal, IsThatOfTheAdviceWhereItNeedsNoClasses) {
-  const Advice advice = advice_on(without_classes(19.9));
-  EXPECT_EQ(search_goal(advice, false), advice.goal);
-  EXPECT_TRUE(search_goal(advice_on(good_model()), false).empty());
 }
 
 // Both are undecided. The boxes that are added miss their limit, those that are kept do not.
@@ -365,61 +327,6 @@ TEST(Advise, PointsAtNodesInFloatOnlyOnceTheAnswersAreRight) {
   FirstModel made = good_model();
   made.quantized.coverage.integer_macs = 4;
   EXPECT_EQ(advice_on(made).step, NextStep::kInspect);
-}
-
-// The text says what the model was before, what was found, and the next step after a search.
-TEST(FirstModelText, SaysWhatASearchFound) {
-  FirstModel made = without_classes(18.0);
-  EXPECT_THAT(text_of(made, advice_on(made), {}), HasSubstr("Begin again, with a search of"));
-  made.searched = FirstSearch{"output 'b' has 12 dB", {}};
-  SearchResult& result = made.searched->result;
-  result.goals = {{SearchGoal::Kind::kSqnr, 20.0}};
-  result.seconds = 61.0;
-  EXPECT_THAT(text_of(made, advice_on(made), {}),
-              AllOf(HasSubstr("before the search: output 'b' has 12 dB\n"
-                              "searched 61 s for 20 dB or more: found nothing better\n"),
-                    HasSubstr("the goal of the search: not reached on its own 0 images, none were "
-                              "held back\n"),
-                    HasSubstr("nothing left to try")));
-  result.best.exclude = {"conv1"};
-  result.best.sqnr_db = 18.0;
-  result.end = SearchEnd::kBudget;
-  const Advice advice = advice_on(made);
-  EXPECT_THAT(text_of(made, advice, {}),
-              AllOf(HasSubstr("for 20 dB or more: 18.00 dB"), HasSubstr("1 node in FP32\n"),
-                    HasSubstr("The time of the search was used up")));
-  EXPECT_THAT(json_of(made, advice, {}), HasSubstr("\"before\": \"output 'b' has 12 dB\""));
-}
-
-// A search that reached its goal on its own images has something left to try: a stricter goal, or
-// other images.
-TEST(FirstModelText, SaysWhereASearchReachedItsGoal) {
-  FirstModel made = without_classes(18.0);
-  made.searched = FirstSearch{"output 'b' has 12 dB", {}};
-  SearchResult& result = made.searched->result;
-  result.goals = {{SearchGoal::Kind::kSqnr, 20.0}};
-  result.reached = true;
-  result.best.images = 67;
-  result.held_back = 33;
-  const auto text = [&] { return text_of(made, advice_on(made), {}); };
-  EXPECT_THAT(text(), AllOf(HasSubstr("the goal of the search: reached on its own 67 images, not "
-                                      "judged on 33 held back\n"),
-                            HasSubstr("do not show what is lost here. Begin again with more"),
-                            testing::Not(HasSubstr("nothing left to try"))));
-  result.best.exclude = {"conv1"};
-  result.end = SearchEnd::kBudget;
-  result.held_out.emplace().best.images = 33;
-  result.held_out->verdict = GoalVerdict::kMissed;
-  EXPECT_THAT(text(), AllOf(HasSubstr("reached on its own 67 images, missed on 33 held back\n"),
-                            HasSubstr("on its own images, but not here. Search for half the noise"),
-                            testing::Not(HasSubstr("was used up"))));
-  const auto json = nlohmann::json::parse(json_of(made, advice_on(made), {}));
-  EXPECT_EQ(json["search"]["reached"], true);
-  EXPECT_EQ(json["search"]["held_out"]["verdict"], "missed");
-  result.held_out->verdict = GoalVerdict::kUndecided;
-  EXPECT_THAT(text(), HasSubstr("not decided on 33 held back\n"));
-  result.held_out->verdict = GoalVerdict::kReached;
-  EXPECT_THAT(text(), HasSubstr("67 images, reached on 33 held back\n"));
 }
 
 TEST(FirstModelText, ShowsCommandsAsAShellTakesThem) {
