@@ -247,6 +247,11 @@ CommandWords search_goal(const Advice& advice, bool knows_classes) {
   return needs_classes && !knows_classes ? agreement_goal() : advice.goal;
 }
 
+bool calls_for_search(const Advice& advice) {
+  const bool is_next = advice.step == NextStep::kKeepNodes || advice.step == NextStep::kCompareMore;
+  return is_next && advice.is_missed;
+}
+
 bool keeps_enough(const KeptAnswers& answers) {
   if (const std::optional<BoxMatch>& match = answers.boxes) {
     if (match->fp32 == 0 || !match->kept_interval || !match->added_interval) return false;

@@ -62,6 +62,28 @@ std::string_view verdict_words(GoalVerdict verdict) {
   return "";
 }
 
+// Why the search that was asked for was not used. Empty if it was, or was begun and did not end.
+std::string_view unused_search_reason(const FirstModel& made, const Advice& advice) {
+  if (!made.asked_to_search || made.searched || calls_for_search(advice)) return "";
+  switch (advice.step) {
+    case NextStep::kOtherTarget:
+      return "target qtool comes first, and may be enough; with --target cpu the search begins at "
+             "once";
+    case NextStep::kCompareMore:
+      return "the figure reaches its limit, and only its interval does not";
+    case NextStep::kInspect:
+    case NextStep::kUse:
+      return "no figure is below its limit";
+    case NextStep::kKeepNodes:
+    case NextStep::kFindObjects:
+    case NextStep::kNamePreprocessing:
+    case NextStep::kCheckSamples:
+    case NextStep::kAddSamples:
+      break;
+  }
+  return "without the next step, the figures do not say what to search for";
+}
+
 std::string lines_of(const std::vector<CommandWords>& commands) {
   std::string text;
   for (const CommandWords& words : commands) text += to_text("    ", shell_line(words), "\n");
@@ -179,6 +201,9 @@ std::string text_of(const FirstModel& made, const Advice& advice,
                   compared_text(made), "\n", unused_text(made), "\n", text_of(compared, width),
                   text_of(made.times), "\n");
   if (made.searched) text += search_text(*made.searched, compared.noun);
+  if (const std::string_view reason = unused_search_reason(made, advice); !reason.empty()) {
+    text += to_text("--search was not used: ", reason, "\n");
+  }
   text += "files:";
   for (const std::string& file : made.files) text += to_text(" ", printable(file));
   text += to_text("\nthe same in steps:\n", lines_of(made.commands));
@@ -215,6 +240,9 @@ std::string json_of(const FirstModel& made, const Advice& advice,
   if (made.searched) {
     json["search"] = Json::parse(json_of(made.searched->result, made.preprocess));
     json["search"]["before"] = made.searched->before;
+  }
+  if (const std::string_view reason = unused_search_reason(made, advice); !reason.empty()) {
+    json["search_unused"] = reason;
   }
   json["quantize"] = Json::parse(json_of(made.quantized));
   json["eval"] = Json::parse(json_of(made.compared, made.preprocess, made.times));

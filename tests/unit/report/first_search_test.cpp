@@ -74,5 +74,31 @@ TEST(FirstModelText, SaysWhereASearchReachedItsGoal) {
   EXPECT_THAT(text(), HasSubstr("67 images, reached on 33 held back\n"));
 }
 
+TEST(FirstModelText, SaysWhyASearchWasNotUsed) {
+  FirstModel made = without_classes(19.9);
+  const auto text = [&] { return text_of(made, advice_on(made), {}); };
+  made.functions_left = 52;
+  EXPECT_THAT(text(), testing::Not(HasSubstr("--search was not used")));
+  made.asked_to_search = true;
+  EXPECT_FALSE(calls_for_search(advice_on(made)));
+  EXPECT_THAT(text(), HasSubstr("\n--search was not used: target qtool comes first, and may be "
+                                "enough; with --target cpu the search begins at once\nfiles:"));
+  const auto json = nlohmann::json::parse(json_of(made, advice_on(made), {}));
+  EXPECT_THAT(json["search_unused"].get<std::string>(), HasSubstr("target qtool comes first"));
+  made.functions_left = 0;  // the search failed or was stopped, which is said elsewhere
+  EXPECT_TRUE(calls_for_search(advice_on(made)));
+  EXPECT_THAT(text(), testing::Not(HasSubstr("--search was not used")));
+  made.calibrated_on = 2;
+  EXPECT_THAT(text(), HasSubstr("--search was not used: without the next step"));
+  made = good_model();
+  made.asked_to_search = true;
+  EXPECT_THAT(text(), HasSubstr("--search was not used: no figure is below its limit\n"));
+  made.compared.images = 20;
+  made.compared.agreement = 20;
+  EXPECT_THAT(text(), HasSubstr("--search was not used: the figure reaches its limit"));
+  made.compared.agreement = 18;  // 90 %, of which the interval reaches the limit
+  EXPECT_TRUE(calls_for_search(advice_on(made)));
+}
+
 }  // namespace
 }  // namespace qtool

@@ -88,7 +88,7 @@ CommandWords AutoLines::again(const std::string& target, const UsualPreprocessin
   for (std::size_t i = 0; i + 1 < usual.words.size(); i += 2) {
     if (!command_.given(usual.words[i])) line.value(usual.words[i], usual.words[i + 1]);
   }
-  if (target != kDefaultTarget) line.value("--target", target);
+  if (target != kDefaultTarget || command_.given("--target")) line.value("--target", target);
   if (!search.empty()) line.value("--search", search);
   line.take(command_,
             {"--effort", "--min-sqnr", "--output-dir", "--labels", "--also-time", "--threads"});

@@ -130,7 +130,8 @@ class AutoRun {
     make_first();
     compare();
     Advice advice = advice_now();
-    if (!options_.search.empty() && advice.is_missed) advice = make_again(advice);
+    made_.asked_to_search = !options_.search.empty();
+    if (made_.asked_to_search && calls_for_search(advice)) advice = make_again(advice);
     MeasuredTimes times = options_.also_time.measure(models_, others_, eval_.preprocess,
                                                      options_.images.policy(), options_.run);
     made_.times = std::move(times.runtimes);
@@ -151,7 +152,8 @@ class AutoRun {
   /// Decides how images are prepared, and which boxes are read.
   void prepare() {
     made_.too_few = halves_.too_few;
-    if (options_.target == kDefaultTarget) {
+    // Another target is proposed only to users who did not choose one.
+    if (!command_.given("--target")) {
       made_.functions_left = count_functions(fp32().executor->whole_graph(), find_target("qtool"));
     }
     made_.preprocess = list([&] {

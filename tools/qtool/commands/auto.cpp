@@ -32,7 +32,8 @@ void add_auto(Program& program, Session& session) {
               "If INT8 loses too much, search this long: 10m\n"
               "Finds the nodes that must stay in FP32 and the tensors that need 16 bits, as qtool "
               "search does, on the images that set the ranges. At least 75% of the "
-              "multiplications stay on integers.")
+              "multiplications stay on integers. Not used where another step comes first, such as "
+              "--target qtool if no target is given; the result says so.")
       .placeholder("TIME")
       .check(time_span());
   add_report(command, options->report,
