@@ -133,7 +133,8 @@ std::string sentence_of(NextStep step, const FirstModel& made) {
     case NextStep::kKeepNodes:
       if (!made.searched)
         return "Begin again, with a search of what must stay in FP32 or in 16 bits:";
-      return after_search_text(*made.searched);
+      return to_text(after_search_text(*made.searched),
+                     made.searched->needs_other_samples() ? "." : ":");
     case NextStep::kCompareMore:
       return "These are too few to tell whether it is good enough";
     case NextStep::kInspect:
@@ -167,20 +168,20 @@ std::string goal_line(const SearchResult& result, const std::string& noun) {
 }
 
 std::string after_search_text(const FirstSearch& searched) {
-  if (searched.result.reached && !searched.changed()) {
+  if (searched.needs_other_samples()) {
     return "The model had reached the goal on the images of the search before it, so they do not "
            "show what is lost here. Begin again with more images like those the network will meet, "
-           "in the folder or list of --images or --inputs.";
+           "in the folder or list of --images or --inputs";
   }
   if (searched.result.reached) {
     return "The search reached its goal on its own images, but not here. Search for half the noise "
-           "(3 dB more) without a limit on integers, and quantize without what it finds:";
+           "(3 dB more) without a limit on integers, and quantize without what it finds";
   }
   if (searched.result.end == SearchEnd::kBudget) {
-    return "The time of the search was used up. Begin again with more of it:";
+    return "The time of the search was used up. Begin again with more of it";
   }
   return "The search had nothing left to try with so many multiplications on integers. Search "
-         "again without that limit, and quantize without what it finds:";
+         "again without that limit, and quantize without what it finds";
 }
 
 FirstFigures figures_of(const FirstModel& made) {

@@ -25,14 +25,16 @@ struct FirstSearch {
   [[nodiscard]] bool changed() const {
     return !result.best.exclude.empty() || !result.best.wide.empty();
   }
+  /// Whether the model had reached the goal before, so that only other samples show what it loses.
+  [[nodiscard]] bool needs_other_samples() const { return result.reached && !changed(); }
 };
 
 /// Whether a search reached its goal on its own images and on those that it held back, in one line:
 /// `reached on its own 67 images, missed on 33 held back`. `noun`: see EvalResult::noun.
 std::string goal_line(const SearchResult& result, const std::string& noun);
 
-/// What to do after a search whose model is not good enough on other images. The commands that
-/// follow are those of AutoLines::next().
+/// What to do after a search whose model is not good enough on other images, without an end. The
+/// commands that follow are those of AutoLines::next(); none where other samples are needed.
 std::string after_search_text(const FirstSearch& searched);
 
 /// The result of `auto`: a table, an INT8 model, and the comparison of that model with FP32.

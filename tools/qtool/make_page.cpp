@@ -154,6 +154,7 @@ void write_page_of(const FirstModel& made, const PageSubject& subject, const Sta
   Page page = page_beside(subject, made.compared);
   page.calibrated_on = made.calibrated_on;
   page.functions_left = made.functions_left;
+  page.searched = made.searched;
   page.next = next;
   page.commands = making;
   const Executor& fp32 = *subject.models.fp32.executor;

@@ -135,7 +135,7 @@ std::vector<CommandWords> AutoLines::keep_nodes(const Advice& advice,
                                                 const FirstModel& made) const {
   if (!made.searched) return {again(options_.target, {}, search_time())};
   const SearchResult& result = made.searched->result;
-  if (result.reached && !made.searched->changed()) return {};
+  if (made.searched->needs_other_samples()) return {};
   if (!result.reached && result.end == SearchEnd::kBudget) {
     const double more = 2.0 * seconds_of_time(options_.search);
     return {again(options_.target, {}, to_text(std::ceil(more), "s"))};
