@@ -47,6 +47,11 @@ InferResult answer_to(const std::string& path, const Models& models, const EvalO
   return infer(*models.fp32.executor, models.int8_executor(), sample, options);
 }
 
+ProfileResult times_of(const PageSubject& subject, const EvalOptions& eval) {
+  const std::vector<Tensor> first = first_sample(subject.samples, eval.preprocess, eval.bad_images);
+  return profile_with_progress("time", subject.models, first, kRunsBeside, subject.run);
+}
+
 // Makes the suggestions of the page. A model that was rounded on images cannot be changed without
 // samples to learn from.
 void try_changes(const StaticInputs& inputs, const Samples& judge, const PageSubject& subject,
@@ -92,8 +97,7 @@ Page page_beside(const PageSubject& subject, EvalResult evaluation) {
                     [&](const std::string& path) { return answer_to(path, subject.models, eval); });
   }
   add_thumbnails(page.worst);
-  const std::vector<Tensor> first = first_sample(subject.samples, eval.preprocess, eval.bad_images);
-  page.latency = profile_with_progress("time", subject.models, first, kRunsBeside, subject.run);
+  page.latency = subject.times != nullptr ? *subject.times : times_of(subject, eval);
   page.fp32_bytes = summarize(fp32.loaded).parameter_bytes;
   page.int8_bytes = summarize(int8.loaded).parameter_bytes;
   for (NodeNames& names : names_of(fp32.executor->graph())) {

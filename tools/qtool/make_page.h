@@ -11,6 +11,7 @@
 #include "options/run.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/compare/evaluate.h"
+#include "qtool/compare/profile.h"
 #include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/samples/samples.h"
@@ -31,6 +32,9 @@ struct PageSubject {
   EvalOptions eval{};  ///< preprocessing and answers; the rest is set here
   const RunOptions& run;
   std::string int8_label{"INT8 model"};  ///< what the page calls Model::path of the INT8 model
+  /// The times of both models on the first sample, kRunsBeside runs of each; null: not measured
+  /// yet.
+  const ProfileResult* times = nullptr;
 };
 
 /// The contents of the page besides the analysis: pictures of the worst samples, the time of both

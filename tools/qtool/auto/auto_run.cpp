@@ -132,12 +132,12 @@ class AutoRun {
     Advice advice = advice_now();
     made_.asked_to_search = !options_.search.empty();
     if (made_.asked_to_search && calls_for_search(advice)) advice = make_again(advice);
-    MeasuredTimes times = options_.also_time.measure(models_, others_, eval_.preprocess,
-                                                     options_.images.policy(), options_.run);
-    made_.times = std::move(times.runtimes);
+    times_ = options_.also_time.measure(models_, others_, eval_.preprocess,
+                                        options_.images.policy(), options_.run);
+    made_.times = times_.runtimes;
     show(advice);
     if (search_failure_) std::rethrow_exception(search_failure_);
-    times.require();
+    times_.require();
   }
 
  private:
@@ -268,8 +268,8 @@ class AutoRun {
   void write_report(const std::vector<CommandWords>& next) {
     const std::string improved =
         std::filesystem::path(files_.model).replace_extension(".improved.onnx").string();
-    const PageSubject subject{models_,          others_, halves_.compares,
-                              made_.preprocess, eval_,   options_.run};
+    PageSubject subject{models_, others_, halves_.compares, made_.preprocess, eval_, options_.run};
+    if (times_.in_qtool) subject.times = &*times_.in_qtool;
     MakingCommands making{lines_.quantize(improved)};
     making.eval = eval_on_more(improved);
     write_page_of(made_, subject, inputs_, halves_.calibrates, samples_, next, making,
@@ -290,6 +290,7 @@ class AutoRun {
   MakeOptions make_;
   StaticInputs inputs_;
   FirstModel made_;
+  MeasuredTimes times_;
   std::exception_ptr search_failure_;
 };
 
