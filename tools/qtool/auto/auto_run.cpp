@@ -225,8 +225,8 @@ class AutoRun {
           search_with_progress(fp32(), inputs_, samples_,
                                search_options(options_.search, advice, eval_, make_), options_.run);
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::kCancelled) throw;
-      search_failure_ = std::current_exception();  // after the result of the first model
+      // The result of the first model comes first: show() ends the command after a request to stop.
+      if (error.code() != ErrorCode::kCancelled) search_failure_ = std::current_exception();
       return advice;
     }
     if (found.end == SearchEnd::kInterrupted) return advice;
