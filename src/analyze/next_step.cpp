@@ -17,6 +17,7 @@ constexpr std::int64_t kFewSamples = 16;    // fewer are too few to set ranges
 constexpr double kMinSqnr = 20.0;           // dB: the noise has a tenth of the signal's amplitude
 constexpr std::int64_t kMinAgreement = 95;  // percent
 constexpr std::int64_t kMaxTop1Drop = 1;    // points
+constexpr const char* kTop1Option = "--max-top1-drop";
 constexpr double kMinMeanIou = 0.9;
 constexpr double kMinIntegerShare = 0.5;
 
@@ -143,7 +144,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
     return Advice{NextStep::kKeepNodes,
                   to_text("top-1 falls from ", percent_of(compared.fp32.top1, compared.labelled),
                           " to ", percent_of(compared.int8->top1, compared.labelled)),
-                  {"--max-top1-drop", to_text(kMaxTop1Drop)},
+                  {kTop1Option, to_text(kMaxTop1Drop)},
                   true};
   }
   if (compared.judged_by_classes()) {
@@ -238,6 +239,16 @@ Advice advise(const FirstFigures& figures) {
                           option_for_fields(figures.assumed));
   }
   return advice;
+}
+
+CommandWords search_goal(const Advice& advice, bool knows_classes) {
+  const bool needs_classes = !advice.goal.empty() && advice.goal.front() == kTop1Option;
+  return needs_classes && !knows_classes ? agreement_goal() : advice.goal;
+}
+
+bool calls_for_search(const Advice& advice) {
+  const bool is_next = advice.step == NextStep::kKeepNodes || advice.step == NextStep::kCompareMore;
+  return is_next && advice.is_missed;
 }
 
 bool keeps_enough(const KeptAnswers& answers) {

@@ -42,14 +42,46 @@ std::string unused_text(const FirstModel& made) {
 }
 
 // The search, and what it improved.
-std::string search_text(const FirstSearch& searched) {
+std::string search_text(const FirstSearch& searched, const std::string& noun) {
   const SearchResult& result = searched.result;
-  const bool changed = !result.best.exclude.empty() || !result.best.wide.empty();
-  std::string text = to_text("before the search: ", searched.before, "\nsearched ",
-                             to_fixed(result.seconds, 0), " s for ", text_of(result.goals), ": ");
-  if (!changed) return text + "found nothing better\n";
-  text += to_text(text_of(result.best, result.goals), "\n");
-  return text;
+  return to_text("before the search: ", searched.before, "\nsearched ", to_fixed(result.seconds, 0),
+                 " s for ", text_of(result.goals), ": ",
+                 searched.changed() ? text_of(result.best, result.goals) : "found nothing better",
+                 "\nthe goal of the search: ", goal_line(result, noun), "\n");
+}
+
+std::string_view verdict_words(GoalVerdict verdict) {
+  switch (verdict) {
+    case GoalVerdict::kReached:
+      return "reached";
+    case GoalVerdict::kUndecided:
+      return "not decided";
+    case GoalVerdict::kMissed:
+      return "missed";
+  }
+  return "";
+}
+
+// Why the search that was asked for was not used. Empty if it was, or was begun and did not end.
+std::string_view unused_search_reason(const FirstModel& made, const Advice& advice) {
+  if (!made.asked_to_search || made.searched || calls_for_search(advice)) return "";
+  switch (advice.step) {
+    case NextStep::kOtherTarget:
+      return "target qtool comes first, and may be enough; with --target cpu the search begins at "
+             "once";
+    case NextStep::kCompareMore:
+      return "the figure reaches its limit, and only its interval does not";
+    case NextStep::kInspect:
+    case NextStep::kUse:
+      return "no figure is below its limit";
+    case NextStep::kKeepNodes:
+    case NextStep::kFindObjects:
+    case NextStep::kNamePreprocessing:
+    case NextStep::kCheckSamples:
+    case NextStep::kAddSamples:
+      break;
+  }
+  return "without the next step, the figures do not say what to search for";
 }
 
 std::string lines_of(const std::vector<CommandWords>& commands) {
@@ -101,11 +133,8 @@ std::string sentence_of(NextStep step, const FirstModel& made) {
     case NextStep::kKeepNodes:
       if (!made.searched)
         return "Begin again, with a search of what must stay in FP32 or in 16 bits:";
-      if (made.searched->result.end == SearchEnd::kBudget) {
-        return "The time of the search was used up. Begin again with more of it:";
-      }
-      return "The search had nothing left to try with so many multiplications on integers. Search "
-             "again without that limit, and quantize without what it finds:";
+      return to_text(after_search_text(*made.searched),
+                     made.searched->needs_other_samples() ? "." : ":");
     case NextStep::kCompareMore:
       return "These are too few to tell whether it is good enough";
     case NextStep::kInspect:
@@ -122,6 +151,37 @@ std::string_view own_target_text() {
   return "target qtool, which runs each of them as one table and scales the channels around it. "
          "That is fast in qtool. Other runtimes read the model, compute them in FP32 and may be "
          "slower than with target cpu";
+}
+
+std::string goal_line(const SearchResult& result, const std::string& noun) {
+  const auto count = [&](std::int64_t images) {
+    return to_text(images, " ", noun, images == 1 ? "" : "s");
+  };
+  const std::string own = to_text(result.reached ? "reached" : "not reached", " on its own ",
+                                  count(result.best.images));
+  if (result.held_out) {
+    return to_text(own, ", ", verdict_words(result.held_out->verdict), " on ",
+                   result.held_out->best.images, " held back");
+  }
+  if (result.held_back == 0) return own + ", none were held back";
+  return to_text(own, ", not judged on ", result.held_back, " held back");
+}
+
+std::string after_search_text(const FirstSearch& searched) {
+  if (searched.needs_other_samples()) {
+    return "The model had reached the goal on the images of the search before it, so they do not "
+           "show what is lost here. Begin again with more images like those the network will meet, "
+           "in the folder or list of --images or --inputs";
+  }
+  if (searched.result.reached) {
+    return "The search reached its goal on its own images, but not here. Search for half the noise "
+           "(3 dB more) without a limit on integers, and quantize without what it finds";
+  }
+  if (searched.result.end == SearchEnd::kBudget) {
+    return "The time of the search was used up. Begin again with more of it";
+  }
+  return "The search had nothing left to try with so many multiplications on integers. Search "
+         "again without that limit, and quantize without what it finds";
 }
 
 FirstFigures figures_of(const FirstModel& made) {
@@ -141,7 +201,10 @@ std::string text_of(const FirstModel& made, const Advice& advice,
   text += to_text("calibrated on ", samples_text(made.calibrated_on, compared), ", compared on ",
                   compared_text(made), "\n", unused_text(made), "\n", text_of(compared, width),
                   text_of(made.times), "\n");
-  if (made.searched) text += search_text(*made.searched);
+  if (made.searched) text += search_text(*made.searched, compared.noun);
+  if (const std::string_view reason = unused_search_reason(made, advice); !reason.empty()) {
+    text += to_text("--search was not used: ", reason, "\n");
+  }
   text += "files:";
   for (const std::string& file : made.files) text += to_text(" ", printable(file));
   text += to_text("\nthe same in steps:\n", lines_of(made.commands));
@@ -178,6 +241,9 @@ std::string json_of(const FirstModel& made, const Advice& advice,
   if (made.searched) {
     json["search"] = Json::parse(json_of(made.searched->result, made.preprocess));
     json["search"]["before"] = made.searched->before;
+  }
+  if (const std::string_view reason = unused_search_reason(made, advice); !reason.empty()) {
+    json["search_unused"] = reason;
   }
   json["quantize"] = Json::parse(json_of(made.quantized));
   json["eval"] = Json::parse(json_of(made.compared, made.preprocess, made.times));

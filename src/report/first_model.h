@@ -20,7 +20,22 @@ namespace qtool {
 struct FirstSearch {
   std::string before{};  ///< Advice::why of the model before the search
   SearchResult result{};
+
+  /// Whether it found a model other than the one that it began with.
+  [[nodiscard]] bool changed() const {
+    return !result.best.exclude.empty() || !result.best.wide.empty();
+  }
+  /// Whether the model had reached the goal before, so that only other samples show what it loses.
+  [[nodiscard]] bool needs_other_samples() const { return result.reached && !changed(); }
 };
+
+/// Whether a search reached its goal on its own images and on those that it held back, in one line:
+/// `reached on its own 67 images, missed on 33 held back`. `noun`: see EvalResult::noun.
+std::string goal_line(const SearchResult& result, const std::string& noun);
+
+/// What to do after a search whose model is not good enough on other images, without an end. The
+/// commands that follow are those of AutoLines::next(); none where other samples are needed.
+std::string after_search_text(const FirstSearch& searched);
 
 /// The result of `auto`: a table, an INT8 model, and the comparison of that model with FP32.
 struct FirstModel {
@@ -30,11 +45,12 @@ struct FirstModel {
   QuantizationSummary quantized{};                ///< `unused`: of the samples to calibrate on
   EvalResult compared{};
   bool all_compared = false;              ///< for kCompareMore: nothing more to compare on
+  bool asked_to_search = false;           ///< by --search, where a search is the next step
   std::optional<FirstSearch> searched{};  ///< `quantized` and `compared` are of the found model
   /// Of one run in qtool and in another runtime; empty if they were not measured.
   std::vector<RuntimeTimes> times{};
   /// Number of functions of one element, such as SiLU, that target `qtool` would run as tables but
-  /// the target of the model does not.
+  /// the target of the model does not. 0 if the user named the target.
   std::int64_t functions_left = 0;
   /// The detector whose usual preprocessing is proposed, because some of the preprocessing was
   /// assumed; empty if none is known.

@@ -22,8 +22,7 @@
 namespace qtool::tool {
 namespace {
 
-constexpr std::int64_t kSamplesOfFirstPage = 50;  // all samples and sources would take hours
-constexpr std::int64_t kSourcesOfFirstPage = 4;   // that changes are tried for
+constexpr std::int64_t kSourcesOfFirstPage = 4;  // that changes are tried for
 
 EvalOptions completed(const PageSubject& subject) {
   EvalOptions eval = subject.eval;
@@ -46,6 +45,11 @@ InferResult answer_to(const std::string& path, const Models& models, const EvalO
     return interrupted() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
   };
   return infer(*models.fp32.executor, models.int8_executor(), sample, options);
+}
+
+ProfileResult times_of(const PageSubject& subject, const EvalOptions& eval) {
+  const std::vector<Tensor> first = first_sample(subject.samples, eval.preprocess, eval.bad_images);
+  return profile_with_progress("time", subject.models, first, kRunsBeside, subject.run);
 }
 
 // Makes the suggestions of the page. A model that was rounded on images cannot be changed without
@@ -93,8 +97,7 @@ Page page_beside(const PageSubject& subject, EvalResult evaluation) {
                     [&](const std::string& path) { return answer_to(path, subject.models, eval); });
   }
   add_thumbnails(page.worst);
-  const std::vector<Tensor> first = first_sample(subject.samples, eval.preprocess, eval.bad_images);
-  page.latency = profile_with_progress("time", subject.models, first, kRunsBeside, subject.run);
+  page.latency = subject.times != nullptr ? *subject.times : times_of(subject, eval);
   page.fp32_bytes = summarize(fp32.loaded).parameter_bytes;
   page.int8_bytes = summarize(int8.loaded).parameter_bytes;
   for (NodeNames& names : names_of(fp32.executor->graph())) {
@@ -155,6 +158,7 @@ void write_page_of(const FirstModel& made, const PageSubject& subject, const Sta
   Page page = page_beside(subject, made.compared);
   page.calibrated_on = made.calibrated_on;
   page.functions_left = made.functions_left;
+  page.searched = made.searched;
   page.next = next;
   page.commands = making;
   const Executor& fp32 = *subject.models.fp32.executor;

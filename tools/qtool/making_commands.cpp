@@ -50,14 +50,12 @@ const std::vector<std::string> kOverrideOptions{"--exclude", "--range", "--scale
 const std::vector<std::string> kSampleOptions{"--images", "--inputs", "--part", "--strict"};
 const std::vector<std::string> kOutputOptions{"--boxes", "--box-score", "--nms-iou", "--mask"};
 
-// The comparison of an INT8 model with FP32 on the samples of the running command. `limit`: its
-// option for their number; none for all samples.
-CommandWords eval_line(const std::string& model, const std::string& int8, const Command& running,
-                       const std::vector<std::string>& limit) {
+// The comparison of an INT8 model with FP32 on all samples of the running command, whatever its
+// limit.
+CommandWords eval_line(const std::string& model, const std::string& int8, const Command& running) {
   ShownCommand line("eval", model);
   line.value("--int8", int8);
   line.take(running, kSampleOptions);
-  line.take(running, limit);
   line.take(running, {"--labels"});
   line.take(running, kOutputOptions);
   line.take(running, {"--threads"});
@@ -102,14 +100,14 @@ MakingCommands making_commands_of(const std::string& model, const std::string& t
 
 CommandWords eval_of_improved(const std::string& model, const StaticInputs& base,
                               const Command& running) {
-  return eval_line(model, improved_output(model, base, ".int8.onnx"), running, {"--limit"});
+  return eval_line(model, improved_output(model, base, ".int8.onnx"), running);
 }
 
 std::vector<CommandWords> next_commands(const std::string& model, const std::string& int8,
                                         const std::string& table, const Command& running,
-                                        const Advice& advice) {
-  if (advice.step == NextStep::kCompareMore && !int8.empty()) {
-    return {eval_line(model, int8, running, {})};
+                                        const Advice& advice, bool has_more) {
+  if (advice.step == NextStep::kCompareMore && !int8.empty() && has_more) {
+    return {eval_line(model, int8, running)};
   }
   if (table.empty()) return {};
   if (advice.step == NextStep::kOtherTarget) {
@@ -125,8 +123,9 @@ std::vector<CommandWords> next_commands(const std::string& model, const std::str
   line.take(running, kSampleOptions);
   line.take(running, {"--limit", "--target"});
   line.take(running, kOverrideOptions);
-  line.value(advice.goal.at(0), advice.goal.at(1));
-  if (advice.goal.at(0) == "--max-top1-drop") line.take(running, {"--labels"});
+  const CommandWords goal = search_goal(advice, running.given("--labels"));
+  line.value(goal.at(0), goal.at(1));
+  if (goal.at(0) == "--max-top1-drop") line.take(running, {"--labels"});
   line.take(running, kOutputOptions);
   line.take(running, {"--threads"});
   line.take_group(running, "Preprocessing");

@@ -15,15 +15,16 @@ namespace qtool::tool {
 MakingCommands making_commands_of(const std::string& model, const std::string& table,
                                   const StaticInputs& base, const Command* running);
 
-/// The command that compares with FP32 what MakingCommands::quantize makes, on the samples and with
-/// the answers of `running`, which is analyze.
+/// The command that compares with FP32 what MakingCommands::quantize makes, on all samples of
+/// `running`, whatever its --limit, and with its answers. `running` is analyze.
 CommandWords eval_of_improved(const std::string& model, const StaticInputs& base,
                               const Command& running);
 
 /// The commands for the step that advise() names, after `running`, which is analyze. `int8` and
-/// `table`: its files; one of them is empty. None where the files do not suffice.
+/// `table`: its files; one of them is empty. `has_more`: whether its --limit left samples out. None
+/// where the files or the samples do not suffice.
 std::vector<CommandWords> next_commands(const std::string& model, const std::string& int8,
                                         const std::string& table, const Command& running,
-                                        const Advice& advice);
+                                        const Advice& advice, bool has_more);
 
 }  // namespace qtool::tool

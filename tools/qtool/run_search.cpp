@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "console.h"
 #include "progress.h"
+#include "qtool/base/error.h"
 #include "report/search.h"
 #include "signals.h"
 
@@ -41,6 +42,23 @@ SearchResult search_with_progress(const Model& fp32, const StaticInputs& base,
                             text_of(point, options.goals)));
   };
   return search(*fp32.executor, base, samples, options);
+}
+
+void require_room(Overrides overrides, const Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    overrides.exclude.push_back(graph.node(id).name);
+    for (const ValueId output : graph.node(id).outputs) {
+      if (output != kNoValue) overrides.wide.push_back(graph.value(output).name);
+    }
+  }
+  try {
+    static_cast<void>(to_json_text(overrides));
+  } catch (const Error&) {
+    throw Error(
+        ErrorCode::kUnsupported,
+        to_text("the names of all nodes and tensors do not fit into a file of overrides of ",
+                kMaxOverridesBytes, " bytes, so that the result could not be written"));
+  }
 }
 
 void add_found(const SearchPoint& found, Overrides& overrides) {

@@ -5,6 +5,7 @@
 #include "model.h"
 #include "options/run.h"
 #include "qtool/calib/overrides.h"
+#include "qtool/graph/graph.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/samples/samples.h"
 #include "qtool/search/search.h"
@@ -23,6 +24,10 @@ inline constexpr double kDefaultConfidence = 90.0;
 SearchResult search_with_progress(const Model& fp32, const StaticInputs& base,
                                   const Samples& samples, SearchOptions options,
                                   const RunOptions& run);
+
+/// Throws Error(kUnsupported) unless `overrides` with the names of all nodes and tensors of `graph`
+/// fit into a file. Call before a search, so that its result can be written.
+void require_room(Overrides overrides, const Graph& graph);
 
 /// Adds to `overrides` what `found` leaves in FP32 and in 16 bits.
 void add_found(const SearchPoint& found, Overrides& overrides);

@@ -115,7 +115,7 @@ Json verdict_json(const Page& page) {
   if (!advice) return {};
   const Verdict verdict =
       verdict_of(*advice, page.evaluation, page.suggestions ? &*page.suggestions : nullptr,
-                 page.commands, page.next);
+                 page.commands, page.next, page.searched ? &*page.searched : nullptr);
   return {{"name", verdict.name},
           {"step", name_of(advice->step)},
           {"heading", printable(verdict.heading)},

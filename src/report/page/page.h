@@ -13,6 +13,7 @@
 #include "qtool/compare/evaluate.h"
 #include "qtool/compare/profile.h"
 #include "qtool/samples/samples.h"
+#include "report/first_model.h"
 #include "report/page/baseline.h"
 #include "report/page/worst_images.h"
 #include "report/preprocessing.h"
@@ -33,11 +34,12 @@ struct Page {
   std::optional<SuggestResult> suggestions{};
   /// The number of samples that set the ranges of the INT8 model; nullopt if it is not known.
   std::optional<std::int64_t> calibrated_on{};
-  std::int64_t functions_left = 0;   ///< see FirstFigures
-  std::vector<CommandWords> next{};  ///< commands for the step that advise() names
-  MakingCommands commands{};         ///< that made the INT8 model, for the lines of the suggestions
-  EvalResult evaluation;             ///< of both models on the same samples
-  ProfileResult latency;             ///< of both models
+  std::int64_t functions_left = 0;        ///< see FirstFigures
+  std::vector<CommandWords> next{};       ///< commands for the step that advise() names
+  std::optional<FirstSearch> searched{};  ///< by `auto`, before the model was made
+  MakingCommands commands{};  ///< that made the INT8 model, for the lines of the suggestions
+  EvalResult evaluation;      ///< of both models on the same samples
+  ProfileResult latency;      ///< of both models
   /// Bytes of all constants, see ModelSummary::parameter_bytes.
   std::int64_t fp32_bytes = 0;
   std::int64_t int8_bytes = 0;

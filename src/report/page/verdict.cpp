@@ -133,9 +133,10 @@ void add_change(const SuggestResult& tried, const Suggestion& change, std::strin
 }
 
 // For a model that loses too much: the first change that surely reaches the limit. If there is
-// none, the commands for the next step remain, and without those the first change.
+// none, the next step remains, and where none is known the first change. `has_next`: whether one
+// is.
 void add_changes(const SuggestResult& tried, const MakingCommands& making, const Advice& advice,
-                 const EvalResult& compared, bool has_commands, Verdict& verdict) {
+                 const EvalResult& compared, bool has_next, Verdict& verdict) {
   const auto enough = std::ranges::find_if(tried.suggestions, [&](const Suggestion& suggestion) {
     return reaches(suggestion, advice.goal, compared);
   });
@@ -147,7 +148,7 @@ void add_changes(const SuggestResult& tried, const MakingCommands& making, const
   }
   const Suggestion& first = tried.suggestions.front();
   const std::string change = change_text(first.change);
-  if (has_commands) {
+  if (has_next) {
     verdict.next += to_text(" No single change below surely reaches the limit. The first is ",
                             change, ": ", gain_text(tried, first), ".");
     return;
@@ -196,7 +197,8 @@ Heading heading_of(NextStep step) {
 }  // namespace
 
 Verdict verdict_of(const Advice& advice, const EvalResult& compared, const SuggestResult* tried,
-                   const MakingCommands& making, const std::vector<CommandWords>& commands) {
+                   const MakingCommands& making, const std::vector<CommandWords>& commands,
+                   const FirstSearch* searched) {
   const Heading heading = heading_of(advice.step);
   Verdict verdict{std::string(heading.name), std::string(heading.heading), judged_figure(compared),
                   advice.why, std::string(heading.next)};
@@ -215,6 +217,10 @@ Verdict verdict_of(const Advice& advice, const EvalResult& compared, const Sugge
   if (advice.step == NextStep::kOtherTarget) {
     verdict.next = to_text("Quantize for ", own_target_text(), ".");
   }
+  if (advice.step == NextStep::kKeepNodes && searched != nullptr) {
+    verdict.next = to_text("The goal of the search: ", goal_line(searched->result, compared.noun),
+                           ". ", after_search_text(*searched), ".");
+  }
   // Images that set the ranges do not show what the model is worth.
   const std::optional<Overlap>& overlap = compared.overlap;
   if (advice.step == NextStep::kUse && overlap && overlap->samples > 0 &&
@@ -225,7 +231,8 @@ Verdict verdict_of(const Advice& advice, const EvalResult& compared, const Sugge
     return verdict;
   }
   if (loses && tried != nullptr && !tried->suggestions.empty()) {
-    add_changes(*tried, making, advice, compared, !commands.empty(), verdict);
+    const bool has_next = !commands.empty() || searched != nullptr;
+    add_changes(*tried, making, advice, compared, has_next, verdict);
     if (!verdict.lines.empty()) return verdict;
   }
   for (const CommandWords& words : commands) verdict.lines.push_back(printable_line(words));

@@ -8,6 +8,7 @@
 #include "analyze/next_step.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/compare/evaluate.h"
+#include "report/first_model.h"
 #include "report/suggestions.h"
 
 namespace qtool {
@@ -25,7 +26,9 @@ struct Verdict {
 /// The verdict on a model. `advice` is that of advise() for `compared`. `tried`: changes of the
 /// model, null if none were tried; `making`: the commands that make the model. `commands`: other
 /// commands for the next step; left out where a change is named with the commands that make it.
+/// `searched`: the search of `auto` that found the model, null if there was none.
 Verdict verdict_of(const Advice& advice, const EvalResult& compared, const SuggestResult* tried,
-                   const MakingCommands& making, const std::vector<CommandWords>& commands);
+                   const MakingCommands& making, const std::vector<CommandWords>& commands,
+                   const FirstSearch* searched = nullptr);
 
 }  // namespace qtool

@@ -7,45 +7,13 @@
 
 #include "report/samples.h"
 #include "report/shell.h"
+#include "unit/first_models.h"
 
 namespace qtool {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-OutputError output(const char* name, double sqnr_db) {
-  OutputError error;
-  error.name = name;
-  error.sqnr_db = error.pooled_sqnr_db = sqnr_db;
-  return error;
-}
-
-// A good classifier of 10 classes, on 1,000 held-out images.
-FirstModel good_model() {
-  FirstModel made;
-  made.calibrated_on = 100;
-  made.preprocess = SourcedPreprocess{preprocess_preset("imagenet"), "of preset 'imagenet'", {}};
-  made.quantized.output = "m.int8.onnx";
-  made.quantized.coverage.macs = made.quantized.coverage.integer_macs = 10;
-  made.compared.images = 1000;
-  made.compared.overlap = Overlap{"image", 1000, 0};
-  made.compared.classes = 10;
-  made.compared.int8 = ModelScore{};
-  made.compared.agreement = 970;
-  made.compared.outputs = {output("logits", 15.0)};
-  return made;
-}
-
-Advice advice_on(const FirstModel& made) { return advise(figures_of(made)); }
-
-FirstModel without_classes(double sqnr_db) {
-  FirstModel made = good_model();
-  made.compared.classes = 0;
-  made.compared.outputs = {output("a", 40.0), output("b", sqnr_db)};
-  return made;
-}
 
 TEST(Advise, UsesAModelThatAnswersAsItsNetwork) {
   EXPECT_EQ(advice_on(good_model()).step, NextStep::kUse);
@@ -65,7 +33,7 @@ TEST(Advise, SaysThatImagesWereNotHeldOut) {
 
 TEST(Advise, IgnoresTheNoiseOfPositions) {
   FirstModel made = without_classes(40.0);
-  made.compared.outputs.push_back(output("best", 2.0));
+  made.compared.outputs.push_back(noisy_output("best", 2.0));
   made.compared.outputs.back().dtype = DType::kInt64;
   EXPECT_EQ(advice_on(made).step, NextStep::kUse);
 }
@@ -231,7 +199,7 @@ TEST(Advise, SaysHowManyImagesWouldDecide) {
 
 TEST(Advise, DoesNotTakeOneOfSeveralOutputsForClassesWithoutLabels) {
   FirstModel made = good_model();
-  made.compared.outputs.push_back(output("boxes", 30.0));
+  made.compared.outputs.push_back(noisy_output("boxes", 30.0));
   made.compared.agreement = 250;
   EXPECT_EQ(advice_on(made).step, NextStep::kKeepNodes);
   EXPECT_THAT(advice_on(made).goal, ElementsAre("--min-sqnr", "20"));
@@ -250,6 +218,8 @@ TEST(Advise, CountsOnlyALossOfTop1ThatChanceDoesNotExplain) {
   const Advice advice = advice_on(made);
   EXPECT_EQ(advice.why, "top-1 falls from 80.00 % to 78.70 %");
   EXPECT_THAT(advice.goal, ElementsAre("--max-top1-drop", "1"));
+  EXPECT_EQ(search_goal(advice, true), advice.goal);
+  EXPECT_THAT(search_goal(advice, false), ElementsAre("--min-agreement", "95"));
 }
 
 // Both are undecided. The boxes that are added miss their limit, those that are kept do not.
@@ -357,28 +327,6 @@ TEST(Advise, PointsAtNodesInFloatOnlyOnceTheAnswersAreRight) {
   FirstModel made = good_model();
   made.quantized.coverage.integer_macs = 4;
   EXPECT_EQ(advice_on(made).step, NextStep::kInspect);
-}
-
-// The text says what the model was before, what was found, and the next step after a search.
-TEST(FirstModelText, SaysWhatASearchFound) {
-  FirstModel made = without_classes(18.0);
-  EXPECT_THAT(text_of(made, advice_on(made), {}), HasSubstr("Begin again, with a search of"));
-  made.searched = FirstSearch{"output 'b' has 12 dB", {}};
-  SearchResult& result = made.searched->result;
-  result.goals = {{SearchGoal::Kind::kSqnr, 20.0}};
-  result.seconds = 61.0;
-  EXPECT_THAT(text_of(made, advice_on(made), {}),
-              AllOf(HasSubstr("before the search: output 'b' has 12 dB\n"
-                              "searched 61 s for 20 dB or more: found nothing better\n"),
-                    HasSubstr("nothing left to try")));
-  result.best.exclude = {"conv1"};
-  result.best.sqnr_db = 18.0;
-  result.end = SearchEnd::kBudget;
-  const Advice advice = advice_on(made);
-  EXPECT_THAT(text_of(made, advice, {}),
-              AllOf(HasSubstr("for 20 dB or more: 18.00 dB"), HasSubstr("1 node in FP32\n"),
-                    HasSubstr("The time of the search was used up")));
-  EXPECT_THAT(json_of(made, advice, {}), HasSubstr("\"before\": \"output 'b' has 12 dB\""));
 }
 
 TEST(FirstModelText, ShowsCommandsAsAShellTakesThem) {

@@ -165,6 +165,17 @@ TEST(Verdict, SaysWhatToDoAboutABadModel) {
   EXPECT_EQ(verdict.at("lines"), Json({"qtool quantize m.onnx --exclude c0"}));
 }
 
+TEST(Page, SaysWhatFollowsTheSearchOfAuto) {
+  Page page = page_of_a_bad_model();
+  page.suggestions.reset();
+  page.searched.emplace().result.end = SearchEnd::kBudget;
+  page.next = {{"qtool", "auto", "m.onnx", "--search", "20m"}};
+  const Json verdict = data_of(html_of(page)).at("verdict");
+  EXPECT_THAT(verdict.at("next").get<std::string>(),
+              testing::HasSubstr("The time of the search was used up. Begin again with more of"));
+  EXPECT_EQ(verdict.at("lines"), Json({"qtool auto m.onnx --search 20m"}));
+}
+
 TEST(Verdict, NamesTheChangeThatReachesTheLimit) {
   Page page = page_of_a_bad_model();
   page.evaluation.classes = 0;

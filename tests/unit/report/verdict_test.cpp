@@ -11,6 +11,7 @@
 namespace qtool {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -167,6 +168,33 @@ TEST(Verdict, ListsTheCommandsOfAChangeOnlyIfItIsEnoughOrThereAreNoOthers) {
   EXPECT_THAT(verdict_of(advice, compared, &tried, making, other).lines, change);
   EXPECT_THAT(verdict_of(advice, compared, nullptr, making, other).lines,
               ElementsAre("qtool search m.onnx"));
+}
+
+// A search that did not help is not offered again as if there had been none.
+TEST(Verdict, KnowsOfTheSearchOfAuto) {
+  EvalResult compared = compared_on_others();
+  compared.outputs.back().pooled_sqnr_db = 12.0;
+  const Advice advice = advice_for(compared);
+  const auto next = [&](const FirstSearch* searched) {
+    return verdict_of(advice, compared, nullptr, {}, {}, searched).next;
+  };
+  EXPECT_EQ(next(nullptr), "Search what must stay in FP32 or in 16 bits.");
+  FirstSearch searched;
+  searched.result.reached = true;
+  searched.result.best.images = 20;
+  searched.result.best.exclude = {"c0"};
+  EXPECT_THAT(
+      next(&searched),
+      AllOf(HasSubstr("The goal of the search: reached on its own 20 images, none were held "
+                      "back. The search reached its goal on its own images"),
+            testing::Not(HasSubstr("Search what must stay"))));
+  // No change is offered in place of what the search showed.
+  searched.result.best.exclude.clear();
+  const SuggestResult tried = one_change();
+  const Verdict verdict = verdict_of(advice, compared, &tried, {}, {}, &searched);
+  EXPECT_THAT(verdict.next, AllOf(HasSubstr("Begin again with more images like those"),
+                                  HasSubstr("or --inputs. No single change below surely")));
+  EXPECT_TRUE(verdict.lines.empty());
 }
 
 TEST(Verdict, DoesNotDecideOnImagesThatSetTheRanges) {

@@ -11,6 +11,16 @@
 namespace qtool::tool {
 namespace {
 
+constexpr double kHalfNoiseDb = 3.0;
+
+// `goal`, and half the noise of the model that reached it on the images of the search. A limit on
+// answers alone may be reached there without a mistake already.
+CommandWords stricter(const CommandWords& goal, const SearchResult& reached) {
+  const std::string decibels = to_fixed(std::floor(reached.best.sqnr_db + kHalfNoiseDb), 0);
+  if (goal.at(0) == "--min-sqnr") return {goal.at(0), decibels};
+  return {goal.at(0), goal.at(1), "--min-sqnr", decibels};
+}
+
 // Adds the options that select samples.
 void add_samples(const SampleOptions& samples, ShownCommand& line) {
   if (!samples.images.empty()) line.value("--images", samples.images);
@@ -78,7 +88,7 @@ CommandWords AutoLines::again(const std::string& target, const UsualPreprocessin
   for (std::size_t i = 0; i + 1 < usual.words.size(); i += 2) {
     if (!command_.given(usual.words[i])) line.value(usual.words[i], usual.words[i + 1]);
   }
-  if (target != kDefaultTarget) line.value("--target", target);
+  if (target != kDefaultTarget || command_.given("--target")) line.value("--target", target);
   if (!search.empty()) line.value("--search", search);
   line.take(command_,
             {"--effort", "--min-sqnr", "--output-dir", "--labels", "--also-time", "--threads"});
@@ -86,14 +96,14 @@ CommandWords AutoLines::again(const std::string& target, const UsualPreprocessin
   return line.words();
 }
 
-CommandWords AutoLines::search(const Advice& advice, int least_integers) const {
+CommandWords AutoLines::search(const CommandWords& goals, int least_integers) const {
   ShownCommand line("search", options_.model);
   line.value("--table", files_.table);
   add_samples(halves_.calibrates, line);
-  line.value(advice.goal.at(0), advice.goal.at(1));
+  for (std::size_t i = 0; i + 1 < goals.size(); i += 2) line.value(goals[i], goals[i + 1]);
   if (least_integers > 0) line.value("--min-integer-macs", to_text(least_integers, "%"));
   line.value("--budget", search_time());
-  if (advice.goal.at(0) == "--max-top1-drop") line.take(command_, {"--labels"});
+  if (goals.at(0) == "--max-top1-drop") line.take(command_, {"--labels"});
   take_outputs({"--boxes", "--box-score", "--nms-iou", "--mask"}, line);
   add_model_options(recipe_, line);
   line.take(command_, {"--threads"});
@@ -120,11 +130,13 @@ std::string AutoLines::search_time() const {
   return options_.search.empty() ? kSearchTime : options_.search;
 }
 
-// A search, with more time if a search used up its own, or without the limit that held it back.
+// The lines that after_search_text() announces.
 std::vector<CommandWords> AutoLines::keep_nodes(const Advice& advice,
                                                 const FirstModel& made) const {
   if (!made.searched) return {again(options_.target, {}, search_time())};
-  if (made.searched->result.end == SearchEnd::kBudget) {
+  const SearchResult& result = made.searched->result;
+  if (made.searched->needs_other_samples()) return {};
+  if (!result.reached && result.end == SearchEnd::kBudget) {
     const double more = 2.0 * seconds_of_time(options_.search);
     return {again(options_.target, {}, to_text(std::ceil(more), "s"))};
   }
@@ -132,7 +144,8 @@ std::vector<CommandWords> AutoLines::keep_nodes(const Advice& advice,
   if (recipe_.overrides == Overrides{}) {
     made_again.insert(made_again.end(), {"--overrides", files_.overrides});
   }
-  return {search(advice, 0), std::move(made_again)};
+  const CommandWords goals = result.reached ? stricter(advice.goal, result) : advice.goal;
+  return {search(goals, 0), std::move(made_again)};
 }
 
 std::vector<CommandWords> AutoLines::next(const Advice& advice, const FirstModel& made) const {

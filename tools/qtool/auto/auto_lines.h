@@ -4,49 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "auto/auto_command.h"
+#include "auto/auto_files.h"
 #include "auto/detector_advice.h"
 #include "cli/command.h"
-#include "options/accuracy.h"
-#include "options/also_time.h"
 #include "options/images.h"
-#include "options/outputs.h"
-#include "options/run.h"
-#include "options/target.h"
-#include "options/verify.h"
 #include "qtool/pipeline/recipe.h"
 #include "report/first_model.h"
 #include "shown_command.h"
 
 namespace qtool::tool {
 
-/// The options of `auto`.
-struct AutoCommand {
-  std::string model;
-  std::string folder;
-  std::string compare;
-  std::string target{kDefaultTarget};
-  std::string effort{kFirstEffort};
-  std::string report;
-  std::string search;  ///< the time to search, such as 10m; empty: no search
-  double min_sqnr_db = kDefaultVerifyDb;
-  SampleOptions images;
-  PreprocessOptions preprocess;
-  OutputOptions outputs;
-  AlsoTimeOption also_time;
-  RunOptions run;
-};
-
 /// The share of the multiplications that a search must leave on integers, in percent.
 inline constexpr int kLeastIntegers = 75;
 /// The time for a search in a command that is printed.
 inline constexpr const char* kSearchTime = "10m";
-
-/// The files that `auto` writes or names.
-struct AutoFiles {
-  std::string table;
-  std::string model;
-  std::string overrides;  ///< what a search finds
-};
 
 /// What selects the samples of the two halves of the work.
 struct AutoHalves {
@@ -68,9 +40,9 @@ class AutoLines {
   [[nodiscard]] CommandWords quantize(const std::string& model) const;
   /// Compares the INT8 model `model` with FP32 on at most `limit` samples; 0: on all.
   [[nodiscard]] CommandWords eval(const std::string& model, std::int64_t limit) const;
-  /// Searches the overrides that a model needs for the goal of `advice`. `least_integers`: percent
-  /// of the multiplications that stay on integers.
-  [[nodiscard]] CommandWords search(const Advice& advice, int least_integers) const;
+  /// Searches the overrides that a model needs for `goals`, which are options of `search`, each
+  /// with its value. `least_integers`: percent of the multiplications that stay on integers.
+  [[nodiscard]] CommandWords search(const CommandWords& goals, int least_integers) const;
   /// The running command again, for `target`, with what is `usual` beside the given preprocessing.
   /// `search`: the time to search; empty: no search.
   [[nodiscard]] CommandWords again(const std::string& target, const UsualPreprocessing& usual,

@@ -184,9 +184,10 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   }
 }
 
-// What the page says besides the figures of both models.
+// What the page says besides the figures of both models. `has_more`: whether --limit left samples
+// out.
 void complete_page(const AnalyzeCommand& options, const Command& command, const Subject& subject,
-                   const PageSubject& page_subject, Page& page) {
+                   const PageSubject& page_subject, bool has_more, Page& page) {
   const Models& models = subject.models;
   if (subject.base && subject.base->table.image_count > 0) {
     page.calibrated_on = subject.base->table.image_count;
@@ -198,7 +199,8 @@ void complete_page(const AnalyzeCommand& options, const Command& command, const 
         count_functions(models.fp32.executor->whole_graph(), find_target("qtool"));
   }
   if (const std::optional<Advice> advice = advice_of(page)) {
-    page.next = next_commands(options.model, options.int8, options.table, command, *advice);
+    page.next =
+        next_commands(options.model, options.int8, options.table, command, *advice, has_more);
   }
   if (options.calibrated_on.empty()) return;
   SampleOptions images;
@@ -264,11 +266,12 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
   if (!interrupted()) {
     suggestions = suggestions_of(options, subject, result, samples, analyze_options, eval.answers);
   }
+  const bool has_more = page && !options.images.lists_all(models.fp32.executor->graph(), samples);
   MakingCommands commands;
   if (!subject.table.empty()) {
     commands = making_commands_of(options.model, subject.table, *subject.base,
                                   options.table.empty() ? nullptr : &command);
-    commands.eval = eval_of_improved(options.model, *subject.base, command);
+    if (has_more) commands.eval = eval_of_improved(options.model, *subject.base, command);
   }
   std::optional<ReportChange> change;
   if (baseline) change = change_since(*baseline, result);
@@ -277,7 +280,7 @@ void run_analyze(AnalyzeCommand& options, const Command& command) {
     page->analysis = result;
     page->suggestions = suggestions;
     page->commands = commands;
-    complete_page(options, command, subject, page_subject, *page);
+    complete_page(options, command, subject, page_subject, has_more, *page);
     write_page(options.report, *page);
   }
   if (options.run.json) {

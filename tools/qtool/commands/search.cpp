@@ -109,25 +109,6 @@ std::vector<SearchGoal> goals_of(const SearchCommand& options) {
   return goals;
 }
 
-/// Throws unless the names of all nodes and tensors fit into a file of overrides. Called before the
-/// search, so that its result can be written.
-void require_room(Overrides overrides, const Graph& graph) {
-  for (const NodeId id : graph.nodes()) {
-    overrides.exclude.push_back(graph.node(id).name);
-    for (const ValueId output : graph.node(id).outputs) {
-      if (output != kNoValue) overrides.wide.push_back(graph.value(output).name);
-    }
-  }
-  try {
-    static_cast<void>(to_json_text(overrides));
-  } catch (const Error&) {
-    throw Error(
-        ErrorCode::kUnsupported,
-        to_text("the names of all nodes and tensors do not fit into a file of overrides of ",
-                kMaxOverridesBytes, " bytes, so that the result could not be written"));
-  }
-}
-
 void require_labels(const SearchCommand& options, const Samples& samples) {
   if (!options.max_top1_drop || !options.images.labels.empty() || samples.class_names().empty())
     return;

@@ -51,14 +51,19 @@ std::optional<RuntimeTimes> AlsoTimeOption::time_again(const ProfileResult& in_q
 
 MeasuredTimes AlsoTimeOption::measure(const Models& models, const Samples& samples,
                                       const Preprocess& preprocess, BadImages policy,
-                                      const RunOptions& run, std::int64_t batch) const try {
-  if (runtime_.empty()) return {};
-  const std::vector<Tensor> sample =
-      batch_of_copies(first_sample(samples, preprocess, policy), batch);
-  const ProfileResult in_qtool = profile_with_progress("time", models, sample, kRunsBeside, run);
-  return {{times_in_qtool(in_qtool), *time_again(in_qtool, models, sample)}, {}};
-} catch (const Error& error) {
-  return {{}, error};
+                                      const RunOptions& run, std::int64_t batch) const {
+  MeasuredTimes times;
+  if (runtime_.empty()) return times;
+  try {
+    const std::vector<Tensor> sample =
+        batch_of_copies(first_sample(samples, preprocess, policy), batch);
+    times.in_qtool = profile_with_progress("time", models, sample, kRunsBeside, run);
+    const std::optional<RuntimeTimes> other = time_again(*times.in_qtool, models, sample);
+    times.runtimes = {times_in_qtool(*times.in_qtool), other.value()};
+  } catch (const Error& error) {
+    times.failure = error;
+  }
+  return times;
 }
 
 }  // namespace qtool::tool

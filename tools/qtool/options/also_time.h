@@ -21,6 +21,8 @@ namespace qtool::tool {
 /// The times that were measured at the end of long work, whose result must not be lost by them.
 struct MeasuredTimes {
   std::vector<RuntimeTimes> runtimes{};  ///< qtool first; empty after a failure
+  /// Those in qtool, also where the other runtime failed; nullopt if they were not measured.
+  std::optional<ProfileResult> in_qtool{};
   std::optional<Error> failure{};
 
   /// Throws the failure if there is one. Call when the result is printed.

@@ -116,6 +116,13 @@ Samples SampleOptions::list(const Graph& graph) const {
   return limit > 0 ? samples.spread(limit) : samples;
 }
 
+bool SampleOptions::lists_all(const Graph& graph, const Samples& listed) const {
+  if (limit == 0) return true;
+  SampleOptions all = *this;
+  all.limit = 0;
+  return all.list(graph).size() == listed.size();
+}
+
 std::optional<SampleOptions> SampleOptions::half(std::int64_t number) const {
   const Part whole = part.empty() ? Part() : parse_part(part).value();
   if (2 * whole.parts > kMaxParts) return std::nullopt;

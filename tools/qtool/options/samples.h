@@ -39,6 +39,8 @@ struct SampleOptions {
   [[nodiscard]] Samples list(const Graph& graph) const;
   /// All samples for `graph`, whatever --part and --limit say.
   [[nodiscard]] Samples list_all(const Graph& graph) const;
+  /// Whether --limit leaves out none of the samples for `graph`. `listed`: the result of list().
+  [[nodiscard]] bool lists_all(const Graph& graph, const Samples& listed) const;
   /// One of two halves of these samples, which have no sample in common: `number` is 1 or 2. At
   /// most --limit samples of the half. nullopt where --part cannot name it.
   [[nodiscard]] std::optional<SampleOptions> half(std::int64_t number) const;
