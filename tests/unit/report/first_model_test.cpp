@@ -171,8 +171,8 @@ TEST(FirstModelText, SaysBesideTheOtherTargetWhatIsKnownOfAnotherRuntime) {
                 "not enough, it searches what must stay in FP32 or in 16 bits:\n"
                 "    qtool auto\n"));
   made.times = {
-      {"qtool", 2, 15, {{0.015, 0.014, 0.016}, {0.005, 0.004, 0.006}}},
-      {"ONNX Runtime 9.9 (node)", 2, 15, {{0.0227, 0.0220, 0.0230}, {0.0191, 0.0190, 0.0200}}}};
+      {"qtool", 2, 15, 1, {{0.015, 0.014, 0.016}, {0.005, 0.004, 0.006}}},
+      {"ONNX Runtime 9.9 (node)", 2, 15, 1, {{0.0227, 0.0220, 0.0230}, {0.0191, 0.0190, 0.0200}}}};
   EXPECT_THAT(text(), HasSubstr("INT8: 19.100 ms (95 %: 19.000 to 20.000)\n"
                                 "speed-up in ONNX Runtime 9.9 (node): 1.19x\n\nfiles:"));
   EXPECT_THAT(
