@@ -30,17 +30,19 @@ double share_of(std::int64_t part, std::int64_t total) {
 constexpr double kLeastShare = static_cast<double>(kMinAgreement) / 100.0;
 
 // A figure of which more is better, and its interval on other samples. Without an interval the
-// figure itself decides.
+// figure itself decides, unless it is of too few samples to have one.
 struct Judged {
   double value = 0.0;
   std::optional<Interval> interval{};
   double limit = 0.0;
+  std::int64_t samples = kLeastBootstrapSamples;
   bool is_share_of_samples = false;  // each sample has one answer, which is right or wrong
 
+  [[nodiscard]] bool is_open() const { return !interval && samples < kLeastBootstrapSamples; }
   [[nodiscard]] double low() const { return interval ? interval->low : value; }
   [[nodiscard]] double high() const { return interval ? interval->high : value; }
-  [[nodiscard]] bool is_good() const { return low() >= limit; }
-  [[nodiscard]] bool is_bad() const { return high() < limit; }
+  [[nodiscard]] bool is_good() const { return !is_open() && low() >= limit; }
+  [[nodiscard]] bool is_bad() const { return !is_open() && high() < limit; }
 };
 
 // The shares of FP32's boxes that INT8 keeps, and that it does not add. FP32 must find a box.
@@ -49,9 +51,9 @@ struct JudgedBoxes {
   Judged fresh;
 };
 
-JudgedBoxes judged(const BoxMatch& match) {
-  JudgedBoxes boxes{{share_of(match.kept, match.fp32), match.kept_interval, kLeastShare},
-                    {1.0 - share_of(match.added(), match.fp32), {}, kLeastShare}};
+JudgedBoxes judged(const BoxMatch& match, std::int64_t samples) {
+  JudgedBoxes boxes{{share_of(match.kept, match.fp32), match.kept_interval, kLeastShare, samples},
+                    {1.0 - share_of(match.added(), match.fp32), {}, kLeastShare, samples}};
   if (match.added_interval) {
     boxes.fresh.interval = {1.0 - match.added_interval->high, 1.0 - match.added_interval->low};
   }
@@ -71,8 +73,9 @@ bool is_surely_good(const std::optional<AnswerShare>& share, double limit) {
 }
 
 // The number of samples with which the interval of a figure would probably end at its limit; 0 if
-// it is very large.
+// it is very large. Without an interval nothing says how many: few samples give a first one.
 std::int64_t samples_to_ask(const Judged& figure, std::int64_t samples) {
+  if (figure.is_open()) return kFewSamples;
   if (figure.is_share_of_samples) {
     const std::int64_t answers = wilson_answers(figure.value, figure.limit, kMostSamplesToAsk);
     return answers < kMostSamplesToAsk ? answers : 0;
@@ -112,7 +115,7 @@ std::string range_of(const Judged& share) { return in_brackets(percent_interval(
 // or else the noise of the outputs.
 std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   if (const std::optional<BoxMatch> match = compared.answers.judged_boxes()) {
-    const JudgedBoxes boxes = judged(*match);
+    const JudgedBoxes boxes = judged(*match, compared.images);
     const Judged& kept = boxes.kept;
     const Judged& fresh = boxes.fresh;
     if (kept.is_good() && fresh.is_good()) return std::nullopt;
@@ -125,10 +128,12 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   }
   if (compared.answers.mask) {
     const MaskAgreement& mask = *compared.answers.mask;
-    const Judged equal{share_of(mask.equal, mask.pixels), mask.equal_interval, kLeastShare};
+    const Judged equal{share_of(mask.equal, mask.pixels), mask.equal_interval, kLeastShare,
+                       compared.images};
     // If nearly all pixels have one class, the share of equal pixels says nothing about the other
     // classes.
-    const Judged iou{mask.mean_iou().value_or(1.0), mask.mean_iou_interval, kMinMeanIou};
+    const Judged iou{mask.mean_iou().value_or(1.0), mask.mean_iou_interval, kMinMeanIou,
+                     compared.images};
     if (equal.is_good() && iou.is_good()) return std::nullopt;
     if (urgency(equal) >= urgency(iou)) {
       return doubtful(
@@ -149,7 +154,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   }
   if (compared.judged_by_classes()) {
     const Judged equal{share_of(compared.agreement, compared.images), compared.agreement_interval(),
-                       kLeastShare, true};
+                       kLeastShare, compared.images, true};
     if (equal.is_good()) return std::nullopt;
     return doubtful(equal,
                     to_text("INT8 answers with FP32's class for ",
@@ -159,7 +164,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   }
   const OutputError* worst = compared.worst_pooled_output();
   if (worst == nullptr) return std::nullopt;
-  const Judged decibels{worst->pooled_sqnr_db, worst->pooled_interval, kMinSqnr};
+  const Judged decibels{worst->pooled_sqnr_db, worst->pooled_interval, kMinSqnr, compared.images};
   if (decibels.is_good()) return std::nullopt;
   return doubtful(decibels,
                   to_text("output '", worst->name, "' has a pooled SQNR of ",
@@ -254,7 +259,7 @@ bool calls_for_search(const Advice& advice) {
 bool keeps_enough(const KeptAnswers& answers) {
   if (const std::optional<BoxMatch>& match = answers.boxes) {
     if (match->fp32 == 0 || !match->kept_interval || !match->added_interval) return false;
-    const JudgedBoxes boxes = judged(*match);
+    const JudgedBoxes boxes = judged(*match, kLeastBootstrapSamples);  // it has both intervals
     return boxes.kept.is_good() && boxes.fresh.is_good();
   }
   return is_surely_good(answers.pixels, kLeastShare) &&

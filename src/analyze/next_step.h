@@ -53,7 +53,8 @@ struct Advice {
   CommandWords goal{};
   /// Whether the figure itself misses that goal. If false, only its interval does.
   bool is_missed = false;
-  /// For kCompareMore: the number of samples that would probably decide; 0 if it is not known.
+  /// For kCompareMore: the number of samples that would probably decide, or to begin with where
+  /// there are too few for an interval; 0 if it is not known.
   std::int64_t samples = 0;
 };
 Advice advise(const FirstFigures& figures);

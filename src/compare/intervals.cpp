@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -99,7 +100,7 @@ std::optional<Interval> bootstrap_interval(std::span<const double> values, std::
 std::optional<Interval> bootstrap_interval(std::size_t samples, std::size_t sums,
                                            std::size_t values, const AddSample& add,
                                            const SumStatistic& statistic) {
-  if (samples < 2) return std::nullopt;
+  if (std::cmp_less(samples, kLeastBootstrapSamples)) return std::nullopt;
   const std::size_t affordable =
       std::min(kMostDraws / samples, kMostAdditions / std::max(values, std::size_t{1}));
   const std::size_t resamples = std::clamp(affordable, kLeastResamples, kResamples);

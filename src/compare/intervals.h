@@ -37,6 +37,11 @@ inline constexpr std::int64_t kMostSamplesToAsk = 10'000;
 /// The width of most intervals falls with the square root of the number.
 double deciding_samples(double value, const Interval& interval, double limit, std::int64_t samples);
 
+/// The fewest samples with a bootstrap. It never leaves the range of the figures of single samples,
+/// and all n samples lie on one side of the median with a probability of 2^(1 - n): for 5 samples
+/// this is more than 5 %.
+inline constexpr std::int64_t kLeastBootstrapSamples = 6;
+
 /// The figure of a set of samples, from the sums of the values of its samples.
 using SumStatistic = std::function<double(std::span<const double> sums)>;
 
@@ -46,11 +51,11 @@ using SumStatistic = std::function<double(std::span<const double> sums)>;
 /// drawn together, so that the bootstrap of their difference is paired. With n samples the
 /// percentiles are those of Phi(-t sqrt(n / (n - 1))), with Student's t for n - 1 degrees of
 /// freedom, because plain percentiles are too narrow for few samples. The generator begins with a
-/// fixed seed, so the result is always the same. nullopt for fewer than two samples, and where the
-/// figure is mostly not finite. Cost: 2,000 passes over the values, fewer for more than 10,000
-/// samples.
-/// Source: Efron and Tibshirani, An Introduction to the Bootstrap, chapter 13; the percentiles:
-/// Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician 69 (2015).
+/// fixed seed, so the result is always the same. nullopt for fewer than kLeastBootstrapSamples, and
+/// where the figure is mostly not finite. Cost: 2,000 passes over the values, fewer for more than
+/// 10,000 samples. Source: Efron and Tibshirani, An Introduction to the Bootstrap, chapter 13; the
+/// percentiles: Hesterberg, What Teachers Should Know About the Bootstrap, The American
+/// Statistician 69 (2015).
 std::optional<Interval> bootstrap_interval(std::span<const double> values, std::size_t per_sample,
                                            const SumStatistic& statistic);
 
@@ -69,8 +74,8 @@ std::optional<Interval> mean_interval(std::span<const double> values);
 
 /// The interval of the mean of paired differences, each -1, 0 or 1: whether INT8 names the class of
 /// a sample right minus whether FP32 does. As bootstrap_interval(), with one sample more of each
-/// sign. Otherwise a set in which nothing changed would claim that nothing can change.
-/// Source: Bonett and Price, Adjusted Wald confidence interval for a difference of binomial
+/// sign, which counts. Otherwise a set in which nothing changed would claim that nothing can
+/// change. Source: Bonett and Price, Adjusted Wald confidence interval for a difference of binomial
 /// proportions based on paired data, Journal of Educational and Behavioral Statistics 37 (2012).
 std::optional<Interval> paired_interval(std::span<const double> differences);
 

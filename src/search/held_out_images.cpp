@@ -157,7 +157,8 @@ void judge(const std::vector<SearchGoal>& goals, SearchedPart& part) {
       }
       if (figure.interval && figure.interval->low >= figure.limit) continue;
       part.verdict = GoalVerdict::kUndecided;
-      part.lacks_interval = part.lacks_interval || !figure.interval;
+      const bool too_few = part.best.images < kLeastBootstrapSamples;  // to have an interval
+      part.lacks_interval = part.lacks_interval || (!figure.interval && !too_few);
       if (figure.interval) {
         deciding = std::max(deciding, deciding_samples(figure.value, *figure.interval, figure.limit,
                                                        part.best.images));

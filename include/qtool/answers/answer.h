@@ -167,7 +167,7 @@ struct BoxMatch {
   /// precision made monotonic. INT8 boxes below `score` are included too, down to kRankedScore.
   /// nullopt where FP32 finds no box.
   std::optional<double> mean_average_precision{};
-  /// Of kept / fp32 and of added() / fp32, for two images or more in which FP32 finds a box. The
+  /// Of kept / fp32 and of added() / fp32, for six images or more, see bootstrap_interval(). The
   /// wider of two intervals: the bootstrap over images, because the boxes of an image are not
   /// independent, and Wilson's over boxes, because without a mistake the bootstrap has no width.
   std::optional<Interval> kept_interval{};
@@ -219,7 +219,7 @@ struct MaskAgreement {
   std::int64_t pixels = 0;
   std::int64_t equal = 0;            ///< pixels with the same class in both models
   std::vector<ClassPixels> classes;  ///< classes that a model found in any image, ascending
-  /// Of equal / pixels, for two images or more: the wider of two intervals, as those of BoxMatch,
+  /// Of equal / pixels, for six images or more: the wider of two intervals, as those of BoxMatch,
   /// with pixels for boxes.
   std::optional<Interval> equal_interval{};
   /// Of mean_iou(), likewise: bootstrap over images.

@@ -114,7 +114,8 @@ struct SearchedPart {
   /// Where undecided: the number of images with which the intervals would probably decide; 0 if it
   /// is very large, or not known.
   std::int64_t deciding_images = 0;
-  /// Where undecided: no interval is known for a figure, as for samples with states.
+  /// Where undecided: no interval is known for a figure, as for samples with states, although there
+  /// are enough images for one.
   bool lacks_interval = false;
 };
 

@@ -87,7 +87,7 @@ class SuggestAnswersTest : public testing::Test {
     }
   }
 
-  const ImageFolder folder_{kLayerSide, 5};
+  const ImageFolder folder_{kLayerSide, 6};
   Executor fp32_;
   SuggestOptions options_;
   StaticInputs base_;

@@ -167,12 +167,7 @@ TEST_F(Colours, HaveIntervalsOfTheirOwnFigures) {
   EXPECT_LT(result.top1_change_interval->low, -0.2);
   EXPECT_GT(result.top1_change_interval->high, -0.2);
   const OutputError& output = result.outputs.at(0);
-  ASSERT_TRUE(output.sqnr_interval && output.pooled_interval);
-  EXPECT_LT(output.sqnr_interval->low, output.sqnr_db);
-  EXPECT_GT(output.sqnr_interval->high, output.sqnr_db);
-  EXPECT_GE(output.sqnr_interval->low, output.lowest_sqnr_db);
-  EXPECT_LT(output.pooled_interval->low, output.pooled_sqnr_db);
-  EXPECT_GT(output.pooled_interval->high, output.pooled_sqnr_db);
+  EXPECT_FALSE(output.sqnr_interval || output.pooled_interval) << "of five images";
   const EvalResult alone = evaluate(network, nullptr, images(), {});
   EXPECT_FALSE(alone.agreement_interval());
   EXPECT_FALSE(alone.top1_change_interval);

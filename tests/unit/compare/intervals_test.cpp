@@ -71,26 +71,28 @@ TEST(WilsonInterval, SaysHowManyAnswersDecide) {
 }
 
 TEST(BootstrapInterval, IsTheSameEachTimeAndHoldsTheFigure) {
-  const std::vector<double> values{1.0, 2.0, 3.0, 4.0, 9.0};
+  const std::vector<double> values{1.0, 2.0, 3.0, 4.0, 4.0, 9.0};
   const auto mean = [&](std::span<const double> sums) { return mean_of(sums, values.size()); };
   const Interval interval = bootstrap_interval(values, 1, mean).value();
   EXPECT_EQ(interval, bootstrap_interval(values, 1, mean).value());
-  EXPECT_LT(interval.low, 3.8);
-  EXPECT_GT(interval.high, 3.8);
+  EXPECT_LT(interval.low, 23.0 / 6.0);
+  EXPECT_GT(interval.high, 23.0 / 6.0);
   EXPECT_GE(interval.low, 1.0);
   EXPECT_LE(interval.high, 9.0);
 }
 
-TEST(BootstrapInterval, NeedsTwoSamplesAndFiniteFigures) {
+TEST(BootstrapInterval, NeedsSixSamplesAndFiniteFigures) {
   const auto first = [](std::span<const double> sums) { return sums[0]; };
-  EXPECT_FALSE(bootstrap_interval(std::vector<double>{1.0}, 1, first).has_value());
-  EXPECT_FALSE(bootstrap_interval(std::vector<double>{1.0, 2.0}, 2, first).has_value());
+  const std::vector<double> six{1.0, 2.0, 3.0, 4.0, 5.0, 6.0};
+  EXPECT_TRUE(bootstrap_interval(six, 1, first).has_value());
+  EXPECT_FALSE(bootstrap_interval(std::span(six).first(5), 1, first).has_value());
+  EXPECT_FALSE(bootstrap_interval(six, 2, first).has_value()) << "three samples";
   const auto none = [](std::span<const double>) { return std::numeric_limits<double>::infinity(); };
-  EXPECT_FALSE(bootstrap_interval(std::vector<double>{1.0, 2.0}, 1, none).has_value());
+  EXPECT_FALSE(bootstrap_interval(six, 1, none).has_value());
 }
 
 TEST(BootstrapInterval, IsTheSameForValuesThatAreMostlyMissing) {
-  const std::vector<double> values{3.0, 1.0, 0.0, 2.0, 5.0, 0.0, 4.0, 4.0};
+  const std::vector<double> values{3.0, 1.0, 0.0, 2.0, 5.0, 0.0, 4.0, 4.0, 2.0, 0.0, 1.0, 3.0};
   const auto ratio = [](std::span<const double> sums) { return sums[0] / (sums[0] + sums[1]); };
   const auto add = [&](std::size_t sample, std::span<double> sums) {
     for (std::size_t k = 0; k < 2; ++k) {
@@ -99,13 +101,15 @@ TEST(BootstrapInterval, IsTheSameForValuesThatAreMostlyMissing) {
   };
   const std::optional<Interval> all = bootstrap_interval(values, 2, ratio);
   ASSERT_TRUE(all.has_value());
-  EXPECT_EQ(bootstrap_interval(4, 2, 6, add, ratio), all);
+  EXPECT_EQ(bootstrap_interval(6, 2, 9, add, ratio), all);
   EXPECT_FALSE(bootstrap_interval(1, 2, 2, add, ratio).has_value());
 }
 
 // Decibels of single images: skewed, with some bad images.
 TEST(BootstrapInterval, HoldsTheTrueMean) {
-  for (const std::size_t images : {std::size_t{10}, std::size_t{20}, std::size_t{80}}) {
+  // With 6 images it holds for 90.9 % of many sets, with more for 92 % and above.
+  for (const std::size_t images :
+       {std::size_t{6}, std::size_t{10}, std::size_t{20}, std::size_t{80}}) {
     const double held = coverage(25.0 - 3.0, [&](std::mt19937_64& random) {
       std::gamma_distribution<double> loss(2.0, 1.5);  // mean 3
       std::vector<double> values(images);
@@ -113,7 +117,7 @@ TEST(BootstrapInterval, HoldsTheTrueMean) {
       return bootstrap_interval(
           values, 1, [&](std::span<const double> sums) { return mean_of(sums, images); });
     });
-    EXPECT_GE(held, 0.905) << images;
+    EXPECT_GE(held, images == 6 ? 0.88 : 0.905) << images;
     EXPECT_LE(held, 0.99) << images;
   }
 }

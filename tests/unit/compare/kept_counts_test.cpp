@@ -61,8 +61,10 @@ TEST(KeptCounts, MoreBoxesMayBeAddedThanFloatHas) {
   EXPECT_GT(added.high, 2.9);
 }
 
-TEST(KeptCounts, OneImageHasNoInterval) {
+TEST(KeptCounts, BoxesOfAFewImagesHaveNoInterval) {
   EXPECT_FALSE(match_of({{2, 2, 1}}).kept_interval.has_value());
+  EXPECT_FALSE(match_of(std::vector<BoxCounts>(5, {90, 90, 88})).kept_interval.has_value());
+  EXPECT_TRUE(match_of(std::vector<BoxCounts>(6, {90, 90, 88})).kept_interval.has_value());
 }
 
 // Images of two classes and `pixels` pixels, of which `lost` of class 0 become class 1.
@@ -114,16 +116,19 @@ TEST(KeptCounts, PixelsOfOneImageCountTogether) {
 }
 
 TEST(KeptCounts, PixelsThatAreAllEqualMayDifferInOtherImages) {
-  const MaskAgreement mask = mask_of(std::vector<AnswerCounts>(4, two_classes(50, 0)));
-  EXPECT_EQ(mask.equal_interval, wilson_interval(200, 200));
+  const MaskAgreement mask = mask_of(std::vector<AnswerCounts>(6, two_classes(50, 0)));
+  EXPECT_EQ(mask.equal_interval, wilson_interval(300, 300));
   EXPECT_EQ(mask.mean_iou_interval, (Interval{1.0, 1.0}));
 }
 
-TEST(KeptCounts, TheMaskOfOneImageHasNoInterval) {
-  const MaskAgreement mask = mask_of({two_classes(1000, 100)});
-  EXPECT_FALSE(mask.equal_interval.has_value());
-  EXPECT_FALSE(mask.mean_iou_interval.has_value());
-  EXPECT_FALSE(mask.too_many_counts);
+// Two images with nearly the same figures are no sign that all others have them.
+TEST(KeptCounts, TheMasksOfAFewImagesHaveNoInterval) {
+  for (const std::size_t images : {std::size_t{1}, std::size_t{2}, std::size_t{5}}) {
+    const MaskAgreement mask = mask_of(std::vector<AnswerCounts>(images, two_classes(1000, 100)));
+    EXPECT_FALSE(mask.equal_interval.has_value()) << images;
+    EXPECT_FALSE(mask.mean_iou_interval.has_value()) << images;
+    EXPECT_FALSE(mask.too_many_counts) << images;
+  }
 }
 
 // Ten images have two classes each.
@@ -197,22 +202,25 @@ TEST(KeptCounts, TheIntervalsOfMasksHoldTheTrueFigures) {
     mean_iou += both / (kPixels[k] + (1.0 - kKept[from]) * kPixels[from]) / 5.0;
   }
   constexpr int kMaskSets = 400;
-  std::mt19937_64 random(11);
-  int equal_held = 0;
-  int iou_held = 0;
-  for (int set = 0; set < kMaskSets; ++set) {
-    std::vector<AnswerCounts> images;
-    for (int i = 0; i < 20; ++i) images.push_back(random_image(random));
-    const MaskAgreement mask = mask_of(images);
-    const Interval shares = mask.equal_interval.value();
-    const Interval ious = mask.mean_iou_interval.value();
-    equal_held += shares.low <= equal && equal <= shares.high ? 1 : 0;
-    iou_held += ious.low <= mean_iou && mean_iou <= ious.high ? 1 : 0;
+  // The fewest that have an interval, and many more.
+  for (const int count : {static_cast<int>(kLeastBootstrapSamples), 20}) {
+    std::mt19937_64 random(11);
+    int equal_held = 0;
+    int iou_held = 0;
+    for (int set = 0; set < kMaskSets; ++set) {
+      std::vector<AnswerCounts> images;
+      for (int i = 0; i < count; ++i) images.push_back(random_image(random));
+      const MaskAgreement mask = mask_of(images);
+      const Interval shares = mask.equal_interval.value();
+      const Interval ious = mask.mean_iou_interval.value();
+      equal_held += shares.low <= equal && equal <= shares.high ? 1 : 0;
+      iou_held += ious.low <= mean_iou && mean_iou <= ious.high ? 1 : 0;
+    }
+    EXPECT_GE(equal_held, 0.91 * kMaskSets) << count;
+    EXPECT_GE(iou_held, 0.91 * kMaskSets) << count;
+    EXPECT_LE(equal_held, 0.99 * kMaskSets) << count;
+    EXPECT_LE(iou_held, 0.99 * kMaskSets) << count;
   }
-  EXPECT_GE(equal_held, 0.91 * kMaskSets);
-  EXPECT_GE(iou_held, 0.91 * kMaskSets);
-  EXPECT_LE(equal_held, 0.99 * kMaskSets);
-  EXPECT_LE(iou_held, 0.99 * kMaskSets);
 }
 
 }  // namespace

@@ -302,6 +302,27 @@ TEST(Advise, AsksForMoreImagesOfAMap) {
   EXPECT_THAT(advice_on(made).why, HasSubstr("of the pixels keep"));
 }
 
+// Two images without a mistake, or with many, say nothing about others.
+TEST(Advise, DecidesNothingByTooFewImagesForAnInterval) {
+  FirstModel made = without_classes(3.0);
+  made.compared.images = 2;
+  MaskAgreement& mask = made.compared.answers.mask.emplace();
+  for (const std::int64_t equal : {1000, 500}) {
+    mask = {.images = 2, .pixels = 1000, .equal = equal, .classes = {{0, 1000, equal, equal}}};
+    const Advice advice = advice_on(made);
+    EXPECT_EQ(advice.step, NextStep::kCompareMore) << equal;
+    EXPECT_EQ(advice.samples, 16) << equal;
+  }
+  made.compared.answers = {};
+  EXPECT_EQ(advice_on(made).step, NextStep::kCompareMore) << "by decibels";
+  made.compared.images = 6;
+  EXPECT_EQ(advice_on(made).step, NextStep::kKeepNodes) << "without intervals for another reason";
+  made.compared.images = 2;
+  made.compared.answers.boxes.emplace().matches = {
+      {.score = 0.5, .iou = 0.7, .fp32 = 100, .int8 = 100, .kept = 100}};
+  EXPECT_EQ(advice_on(made).step, NextStep::kCompareMore);
+}
+
 TEST(Advise, SaysFirstThatFloatFindsNothing) {
   FirstModel made = without_classes(3.0);
   made.calibrated_on = 2;

@@ -207,7 +207,7 @@ TEST_F(SearchTest, ReachesAnAgreementOfMasks) {
 }
 
 TEST_F(SearchTest, JudgesHeldMasksByTheIntervalOfTheirPixels) {
-  for (int i = 5; i < 15; ++i) folder_.add(to_text(i, ".ppm"), i);
+  for (int i = 5; i < 18; ++i) folder_.add(to_text(i, ".ppm"), i);
   options_.answers.mask = MaskRule{};
   const SearchResult result = find({SearchGoal::Kind::kAgreement, 50.0});
   ASSERT_TRUE(result.held_out.has_value());
