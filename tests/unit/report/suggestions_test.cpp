@@ -59,10 +59,10 @@ TEST(AnswersText, SaysThatThereIsNoBox) {
 
 TEST(SuggestionsJson, HasTheAnswersThatWereCompared) {
   SuggestResult result = changed_detector();
-  nlohmann::ordered_json json = json_of(result, MakingCommands());
-  EXPECT_EQ(json.at("answers").at("boxes").at("kept"), 41);
-  EXPECT_EQ(json.at("answers").at("boxes").at("kept_interval"), nullptr);
-  const auto& change = json.at("list").at(0);
+  nlohmann::ordered_json written = json_of(result, MakingCommands());
+  EXPECT_EQ(written.at("answers").at("boxes").at("kept"), 41);
+  EXPECT_EQ(written.at("answers").at("boxes").at("kept_interval"), nullptr);
+  const auto& change = written.at("list").at(0);
   EXPECT_EQ(change.at("answers").at("boxes").at("kept_share"), 0.8);
   EXPECT_EQ(change.at("answers").at("boxes").at("kept_interval"), (std::vector{0.732, 0.86}));
   EXPECT_THAT(change.at("answers_text").get<std::string>(), HasSubstr("boxes kept 41.0 -> 80.0"));
@@ -72,9 +72,9 @@ TEST(SuggestionsJson, HasTheAnswersThatWereCompared) {
   result.suggestions.front().answers = {};
   result.suggestions.front().answers.pixels = AnswerShare{0.97, Interval{0.96, 0.98}};
   result.suggestions.front().answers.mean_iou = AnswerShare{0.9};
-  json = json_of(result, MakingCommands());
-  EXPECT_TRUE(json.at("answers").empty());
-  const auto& mask = json.at("list").at(0).at("answers").at("mask");
+  written = json_of(result, MakingCommands());
+  EXPECT_TRUE(written.at("answers").empty());
+  const auto& mask = written.at("list").at(0).at("answers").at("mask");
   EXPECT_EQ(mask.at("agreement"), 0.97);
   EXPECT_EQ(mask.at("agreement_interval"), (std::vector{0.96, 0.98}));
   EXPECT_EQ(mask.at("mean_iou"), 0.9);
