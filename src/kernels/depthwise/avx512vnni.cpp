@@ -302,8 +302,7 @@ template <Products kProducts>
 QTOOL_INLINE inline __m512i requantize(const Columns& columns, const __m512i* sums) {
   __m512i rounded[4];
   unroll<4>([&](auto q) QTOOL_INLINE {
-    rounded[q] =
-        round_product<kProducts>(scale(sums[q], columns.multiplier[q]));
+    rounded[q] = round_product<kProducts>(scale(sums[q], columns.multiplier[q]));
   });
   return pack_bytes(rounded, columns.range);
 }
