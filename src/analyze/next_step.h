@@ -59,18 +59,9 @@ struct Advice {
 };
 Advice advise(const FirstFigures& figures);
 
-/// The goal of `advice` for a search on samples whose classes are known or not. A goal of top-1
-/// accuracy needs known classes; without them, the limit of the agreement takes its place.
-CommandWords search_goal(const Advice& advice, bool knows_classes);
-
 /// Whether a search can be the next step: a figure itself misses its goal, and nothing else is to
 /// be done first.
 bool calls_for_search(const Advice& advice);
-
-/// Whether a changed model keeps enough of FP32's boxes or, without boxes, of its pixels: whether
-/// the whole interval of each figure that advise() judges reaches its limit. false without an
-/// interval, and where neither boxes nor pixels were compared.
-bool keeps_enough(const KeptAnswers& answers);
 
 /// The name of a step in JSON: `keep_nodes`.
 std::string_view name_of(NextStep step);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/accuracy_limits.h"
 #include "analyze/next_step.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/search/search.h"

@@ -121,12 +121,10 @@ class Panel {
   }
   // Corners are finite and at most kFarthestCorner, so rounding cannot overflow.
   [[nodiscard]] std::int64_t x_of(float x) const {
-    return std::llround((static_cast<double>(x) + static_cast<double>(placement_.x_offset)) *
-                        placement_.x_scale * zoom_x_);
+    return std::llround(placement_.image_x(x) * zoom_x_);
   }
   [[nodiscard]] std::int64_t y_of(float y) const {
-    return std::llround((static_cast<double>(y) + static_cast<double>(placement_.y_offset)) *
-                        placement_.y_scale * zoom_y_);
+    return std::llround(placement_.image_y(y) * zoom_y_);
   }
 
   Image image_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "analyze/accuracy_limits.h"
 #include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyze/accuracy_limits.h"
 #include "report/samples.h"
 #include "report/shell.h"
 #include "unit/first_models.h"

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyze/accuracy_limits.h"
 #include "report/first_model.h"
 #include "unit/first_models.h"
 
