@@ -101,8 +101,8 @@ std::vector<CocoMatches> AnnotatedBoxes::matches_of(const AnnotatedImage& image,
     if (label >= mapping_.of_class.size() || mapping_.of_class[label] < 0) continue;
     FoundBox& one = found.emplace_back();
     one.category = mapping_.of_class[label];
-    one.left = (double{box.left} + static_cast<double>(place.x_offset)) * place.x_scale;
-    one.top = (double{box.top} + static_cast<double>(place.y_offset)) * place.y_scale;
+    one.left = place.image_x(box.left);
+    one.top = place.image_y(box.top);
     one.width = (double{box.right} - double{box.left}) * place.x_scale;
     one.height = (double{box.bottom} - double{box.top}) * place.y_scale;
     one.score = box.score;

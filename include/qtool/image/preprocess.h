@@ -109,8 +109,7 @@ std::optional<std::string> doubtful(const Preprocess& preprocess);
 /// Error(kInvalidImage) when the image is smaller than the crop or would grow beyond 2^26 pixels.
 Shape output_shape(const Preprocess& preprocess, std::int64_t width, std::int64_t height);
 
-/// The position of the network's input in an image: x of the image = (x of the input + x_offset) *
-/// x_scale, and y in the same way.
+/// The position of the network's input in an image.
 struct InputPlacement {
   std::int64_t input_width = 0;
   std::int64_t input_height = 0;
@@ -118,6 +117,14 @@ struct InputPlacement {
   std::int64_t y_offset = 0;
   double x_scale = 1.0;
   double y_scale = 1.0;
+
+  /// The place in the image, in pixels, of a place in the network's input.
+  [[nodiscard]] double image_x(double input_x) const {
+    return (input_x + static_cast<double>(x_offset)) * x_scale;
+  }
+  [[nodiscard]] double image_y(double input_y) const {
+    return (input_y + static_cast<double>(y_offset)) * y_scale;
+  }
 };
 
 /// The placement for a width x height image. Throws as output_shape().
