@@ -1,7 +1,5 @@
 #include "quantize/table_view.h"
 
-#include <cmath>
-
 #include "base/check.h"
 #include "base/text.h"
 #include "graph/node_name.h"
@@ -75,37 +73,6 @@ bool TableView::is_of_target(const ActivationEntry& entry) const {
   }
   return scheme.symmetry == Symmetry::kAsymmetric ||
          entry.affine.zero_point == choose_affine(Range(), scheme).zero_point;
-}
-
-void TableView::require_fitting(const WeightEntry& entry, const WeightPorts& ports,
-                                NodeId node) const {
-  const bool per_channel =
-      target_.granularity_of(graph_.node(node).op_type) == Granularity::kPerChannel;
-  const std::int64_t expected = per_channel ? ports.channels : 1;
-  if (static_cast<std::int64_t>(entry.affines.scales.size()) != expected ||
-      (per_channel && entry.affines.axis != ports.axis)) {
-    throw Error(ErrorCode::kInvalidTable,
-                to_text("weight '", entry.tensor, "': found ", entry.affines.scales.size(),
-                        " scales along axis ", entry.affines.axis, ", expected ", expected,
-                        per_channel ? to_text(" along axis ", ports.axis) : std::string()));
-  }
-  const Scheme scheme = weight_scheme(graph_, node, target_);
-  if (entry.bits != scheme.bits) {
-    throw Error(ErrorCode::kInvalidTable,
-                to_text("weight '", entry.tensor, "': its scales are for ", entry.bits,
-                        " bits, expected ", scheme.bits));
-  }
-  if (!entry.affines.zero_points.empty() && scheme.symmetry == Symmetry::kSymmetric) {
-    throw Error(ErrorCode::kInvalidTable,
-                to_text("weight '", entry.tensor,
-                        "': found zero points, expected none for symmetric weights"));
-  }
-  for (const float scale : entry.affines.scales) {
-    if (!std::isfinite(scale) || scale < 0.0F) {
-      throw Error(ErrorCode::kInvalidTable, to_text("weight '", entry.tensor, "': scale ", scale,
-                                                    " is not a finite number above 0"));
-    }
-  }
 }
 
 }  // namespace qtool

@@ -1,4 +1,4 @@
-#include "kernels/conv/rows.h"
+#include "kernels/conv/dense_rows.h"
 
 #include <algorithm>
 #include <cstring>

@@ -6,9 +6,9 @@
 #include "base/parallel.h"
 #include "base/round_up.h"
 #include "base/stop.h"
+#include "kernels/conv/dense_rows.h"
 #include "kernels/conv/driver.h"
 #include "kernels/conv/pack_weights.h"
-#include "kernels/conv/rows.h"
 #include "kernels/gemm/gemm.h"
 
 namespace qtool {
