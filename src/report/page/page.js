@@ -24,11 +24,14 @@
     at('verdict-lines').hidden = verdict.lines.length === 0;
     for (const line of verdict.lines) at('verdict-lines').append(make('li', {class: 'copy'}, ...copied(line)));
   }
-  // A command line and the button that copies it.
+  // A command line and the button that copies it. An option stays on one line: browsers break lines
+  // after hyphens, and the rest of an option looks like a word of its own.
   function copied(line) {
     const button = make('button', {type: 'button', 'aria-label': `Copy ${line}`}, 'Copy');
     button.addEventListener('click', () => copy(line, button));
-    return [make('span', {class: 'line name'}, line), button];
+    const words = line.split(' ').flatMap((word, i) => [i === 0 ? '' : ' ',
+      word.startsWith('-') ? make('span', {class: 'option'}, word) : word]);
+    return [make('span', {class: 'line name'}, ...words), button];
   }
   function draw_summary() {
     const {evaluation, bytes, macs, latency} = page;

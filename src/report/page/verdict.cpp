@@ -133,6 +133,14 @@ void add_change(const SuggestResult& tried, const Suggestion& change, std::strin
   }
 }
 
+// Whether one of the commands searches for several changes at once.
+bool searches(const std::vector<CommandWords>& commands) {
+  return std::ranges::any_of(commands, [](const CommandWords& words) {
+    return (words.size() > 1 && words[1] == "search") ||
+           std::ranges::find(words, "--search") != words.end();
+  });
+}
+
 // For a model that loses too much: the first change that surely reaches the limit. If there is
 // none, the next step remains, and where none is known the first change. `has_next`: whether one
 // is.
@@ -147,16 +155,14 @@ void add_changes(const SuggestResult& tried, const MakingCommands& making, const
     add_change(tried, *enough, "Make this model, and compare it", making, compared, verdict);
     return;
   }
-  const Suggestion& first = tried.suggestions.front();
-  const std::string change = change_text(first.change);
   if (has_next) {
-    verdict.next += to_text(" No single change below surely reaches the limit. The first is ",
-                            change, ": ", gain_text(tried, first), ".");
+    verdict.next += " No single change below surely reaches the limit.";
     return;
   }
+  const Suggestion& first = tried.suggestions.front();
   add_change(tried, first,
-             to_text("Try the first of the suggested changes: ", change, ". It brings ",
-                     to_signed_fixed(first.gain_db, 2), " dB; compare it"),
+             to_text("Try the first of the suggested changes: ", change_text(first.change),
+                     ". It brings ", to_signed_fixed(first.gain_db, 2), " dB; compare it"),
              making, compared, verdict);
 }
 
@@ -186,7 +192,7 @@ Heading heading_of(NextStep step) {
       return {"do_not_use", "Do not use it as it is",
               "Search what must stay in FP32 or in 16 bits."};
     case NextStep::kCompareMore:
-      return {"undecided", "Not decided: too few to tell whether it is good enough", ""};
+      return {"undecided", "", ""};  // the heading names the samples
     case NextStep::kInspect:
       return {"use", "Use it, but it gains little", "See with qtool inspect what stays in FP32."};
     case NextStep::kUse:
@@ -211,9 +217,11 @@ Verdict verdict_of(const Advice& advice, const EvalResult& compared, const Sugge
     verdict.figure.clear();
   }
   if (advice.step == NextStep::kCompareMore) {
+    verdict.heading =
+        to_text("Not decided: too few ", compared.noun, "s to tell whether it is good enough");
     verdict.next =
         to_text("Compare on ", advice.samples > 0 ? to_text("about ", advice.samples) : "very many",
-                " ", compared.noun, "s of the same kind.");
+                " ", compared.noun, "s of the same kind in all; these were ", compared.images, ".");
   }
   if (advice.step == NextStep::kOtherTarget) {
     verdict.next = to_text("Quantize for ", own_target_text(), ".");
@@ -235,6 +243,9 @@ Verdict verdict_of(const Advice& advice, const EvalResult& compared, const Sugge
     const bool has_next = !commands.empty() || searched != nullptr;
     add_changes(*tried, making, advice, compared, has_next, verdict);
     if (!verdict.lines.empty()) return verdict;
+  }
+  if (searches(commands)) {
+    verdict.next += " The command tries many together, and says at its end what it reached.";
   }
   for (const CommandWords& words : commands) verdict.lines.push_back(printable_line(words));
   return verdict;

@@ -160,14 +160,26 @@ TEST(Verdict, ListsTheCommandsOfAChangeOnlyIfItIsEnoughOrThereAreNoOthers) {
   EXPECT_THAT(verdict_of(advice, compared, &tried, making, {}).lines, change);
   const Verdict search = verdict_of(advice, compared, &tried, making, other);
   EXPECT_THAT(search.lines, ElementsAre("qtool search m.onnx"));
-  EXPECT_THAT(search.next, HasSubstr("No single change below surely reaches the limit. The first "
-                                     "is c0 in FP32: 12.00 -> 21.00 dB; time of an image "));
+  EXPECT_EQ(search.next,
+            "Search what must stay in FP32 or in 16 bits. No single change below surely reaches "
+            "the limit. The command tries many together, and says at its end what it reached.");
   Suggestion enough = tried.suggestions.front();
   enough.worst_interval_db = Interval{20.1, 21.9};
   tried.suggestions.push_back(enough);  // the second one
   EXPECT_THAT(verdict_of(advice, compared, &tried, making, other).lines, change);
   EXPECT_THAT(verdict_of(advice, compared, nullptr, making, other).lines,
               ElementsAre("qtool search m.onnx"));
+}
+
+// Readers asked: too few what, and are they to be added?
+TEST(Verdict, SaysOnHowManyImagesItIsNotDecided) {
+  EvalResult compared = compared_on_others();
+  compared.images = 100;
+  Advice advice{NextStep::kCompareMore, "INT8 keeps 93 %", {"--min-agreement", "95"}};
+  advice.samples = 457;
+  const Verdict verdict = verdict_of(advice, compared, nullptr, {}, {});
+  EXPECT_EQ(verdict.heading, "Not decided: too few images to tell whether it is good enough");
+  EXPECT_EQ(verdict.next, "Compare on about 457 images of the same kind in all; these were 100.");
 }
 
 // A search that did not help is not offered again as if there had been none.
