@@ -4,7 +4,7 @@
 #include "analyze/suggest_trials.h"
 #include "base/parallel.h"
 #include "compare/model_pair.h"
-#include "compare/race.h"
+#include "compare/race_plans.h"
 #include "compare/sample_runs.h"
 #include "qtool/exec/executor.h"
 #include "samples/network_inputs.h"
@@ -60,7 +60,7 @@ std::vector<MedianInterval> Trials::slower(std::span<const Change> changes,
   std::vector<const Plan*> runners;
   for (const auto& plan : plans) runners.push_back(plan.get());
   const std::vector<std::vector<double>> seconds =
-      race(runners, inputs, options_.repeat, options_.progress);
+      race_plans(runners, inputs, options_.repeat, options_.progress);
   base_seconds = median(seconds[0]);
   std::vector<MedianInterval> result;
   for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -83,7 +83,7 @@ std::vector<RunCost> Trials::costs(std::span<const Change> changes) const {
         compile_pair(fp32_, changed.get(), shapes_, threads).int8;
     const std::vector<const Plan*> runners{base_plan.get(), plan.get()};
     const std::vector<std::vector<double>> seconds =
-        race(runners, inputs, options_.repeat, options_.progress);
+        race_plans(runners, inputs, options_.repeat, options_.progress);
     result.push_back(cost_of(seconds[1], seconds[0]));
   }
   return result;

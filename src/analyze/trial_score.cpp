@@ -9,6 +9,10 @@
 
 namespace qtool {
 
+double worst_db(const TrialScore& score) {
+  return score.sqnr_db.empty() ? 0.0 : *std::ranges::min_element(score.sqnr_db);
+}
+
 KeptAnswers kept_answers(const TrialScore& score) {
   KeptAnswers kept;
   kept.boxes = score.boxes;

@@ -32,6 +32,9 @@ struct TrialScore {
   std::optional<AnswerShare> mean_iou{};      ///< with a mask
 };
 
+/// The decibels of the worst output; 0 for a network without outputs.
+double worst_db(const TrialScore& score);
+
 /// The figures of a score for people who compare models.
 KeptAnswers kept_answers(const TrialScore& score);
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "answers/suppress_boxes.h"
-#include "base/nearest_name.h"
+#include "base/did_you_mean.h"
 #include "base/round_up.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
@@ -48,7 +48,7 @@ std::size_t output_of(const Detector& detector, const OutputChoice& choice,
     if (outputs[i].name == name) return i;
     names.push_back(outputs[i].name);
   }
-  mismatch(detector, to_text("the network has no output '", name, "'", nearest_text(name, names)));
+  mismatch(detector, to_text("the network has no output '", name, "'", did_you_mean(name, names)));
 }
 
 bool is_better(double score_a, std::int64_t row_a, double score_b, std::int64_t row_b) {

@@ -1,13 +1,13 @@
 #include "base/choices.h"
 
-#include "base/nearest_name.h"
+#include "base/did_you_mean.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
 
 std::string expected_text(std::string_view name, std::span<const std::string> candidates) {
-  const std::string near = nearest_text(name, candidates);
+  const std::string near = did_you_mean(name, candidates);
   return near.empty() ? to_text("; expected ", alternatives(candidates)) : near;
 }
 

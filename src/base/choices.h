@@ -8,7 +8,7 @@
 namespace qtool {
 
 /// End of an error message about a name that is not in a short list: the suggestion of
-/// nearest_text(), or the whole list as "; expected a, b or c" when no name is near.
+/// did_you_mean(), or the whole list as "; expected a, b or c" when no name is near.
 std::string expected_text(std::string_view name, std::span<const std::string> candidates);
 
 /// Throws Error(kUsage): "<kind> '<name>' is unknown", with expected_text().

@@ -68,22 +68,4 @@ std::string read_beginning(const fs::path& path, std::int64_t max_bytes) {
   return read_bytes(file, std::min(file.size, max_bytes), path);
 }
 
-fs::path resolve_inside(const fs::path& folder, const fs::path& relative) {
-  const auto refuse = [&] {
-    throw Error(ErrorCode::kInvalidModel, to_text("path '", relative.string(),
-                                                  "' leaves the folder '", folder.string(), "'"));
-  };
-  if (relative.empty() || relative.is_absolute() ||
-      relative.native().find('\0') != std::string::npos) {  // a NUL would end the path
-    refuse();
-  }
-  std::error_code ec;
-  const fs::path root = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, ec);
-  const fs::path resolved = fs::weakly_canonical(root / relative, ec);
-  if (ec) refuse();
-  const auto mismatch = std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end());
-  if (mismatch.first != root.end()) refuse();
-  return resolved;
-}
-
 }  // namespace qtool

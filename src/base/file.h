@@ -53,9 +53,4 @@ void require_writable(const std::filesystem::path& path);
 /// Error(kIo) for cyclic links.
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
-/// Resolves `relative` inside `folder` and follows symbolic links. Throws Error(kInvalidModel) when
-/// the result lies outside `folder`, or when `relative` is empty, is absolute or holds a NUL.
-std::filesystem::path resolve_inside(const std::filesystem::path& folder,
-                                     const std::filesystem::path& relative);
-
 }  // namespace qtool

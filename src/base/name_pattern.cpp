@@ -1,6 +1,6 @@
 #include "base/name_pattern.h"
 
-#include "base/nearest_name.h"
+#include "base/did_you_mean.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
@@ -46,7 +46,7 @@ std::vector<std::size_t> match_names(std::span<const std::string> names,
   for (std::size_t p = 0; p < patterns.size(); ++p) {
     if (hit[p] != 0) continue;
     throw Error(ErrorCode::kUsage,
-                to_text("'", patterns[p], "' matches no ", kind, nearest_text(patterns[p], names)));
+                to_text("'", patterns[p], "' matches no ", kind, did_you_mean(patterns[p], names)));
   }
   return matched;
 }

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/nearest_name.h"
+#include "base/did_you_mean.h"
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "base/text.h"
@@ -50,7 +50,7 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
         }
       }
       throw Error(ErrorCode::kUsage, to_text("calibration: no activation is called '", name, "'",
-                                             nearest_text(name, known)));
+                                             did_you_mean(name, known)));
     }
     if (!seen.insert(name).second) continue;  // named twice
     const NodeId producer = graph.value(*id).producer;

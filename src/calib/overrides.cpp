@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/did_you_mean.h"
 #include "base/name_pattern.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 #include "calib/statistics.h"
 #include "qtool/base/error.h"
@@ -37,7 +37,7 @@ std::vector<std::size_t> matches(std::string_view wanted, const CalibrationTable
   for (const ActivationEntry& entry : table.activations) names.push_back(entry.tensor);
   for (const Alias& alias : table.aliases) names.push_back(alias.name);
   throw Error(ErrorCode::kUsage,
-              to_text("'", wanted, "' matches no calibrated tensor", nearest_text(wanted, names)));
+              to_text("'", wanted, "' matches no calibrated tensor", did_you_mean(wanted, names)));
 }
 
 std::int32_t usual_zero_point(const ActivationEntry& entry, const Scheme& scheme) {

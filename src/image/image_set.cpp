@@ -5,13 +5,13 @@
 #include <set>
 #include <system_error>
 
+#include "base/did_you_mean.h"
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "base/folder.h"
 #include "base/hash.h"
-#include "base/keep_spread.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
+#include "image/keep_spread.h"
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"
 
@@ -180,7 +180,7 @@ class LabelIndex {
       return row->second[0];
     }
     throw Error(ErrorCode::kUsage, to_text("class '", name, "' is not among the ", labels_.size(),
-                                           " labels", nearest_text(name, labels_)));
+                                           " labels", did_you_mean(name, labels_)));
   }
 
  private:

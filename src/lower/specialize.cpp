@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/nearest_name.h"
+#include "base/did_you_mean.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "graph/rank.h"
@@ -63,7 +63,7 @@ void learn_inputs(ShapedGraph& shaped, const InputShapes& shapes) {
     std::vector<std::string> names;
     for (const ValueId id : graph.inputs()) names.push_back(graph.value(id).name);
     throw Error(ErrorCode::kUsage,
-                to_text("the model has no input '", name, "'", nearest_text(name, names)));
+                to_text("the model has no input '", name, "'", did_you_mean(name, names)));
   }
   for (const ValueId id : graph.inputs()) {
     const Value& value = graph.value(id);

@@ -12,7 +12,7 @@
 #include "qtool/base/error.h"
 #include "qtool/quantize/coverage.h"
 #include "quantize/added_bias.h"
-#include "quantize/placement/refusals.h"
+#include "quantize/placement/node_refusals.h"
 #include "quantize/weights/weight_layout.h"
 
 namespace qtool {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/nearest_name.h"
+#include "base/did_you_mean.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
@@ -28,7 +28,7 @@ bool is_known(std::string_view name, const Graph& loaded, const Graph& prepared)
   for (const ValueId id : graph.living_values()) candidates.push_back(graph.value(id).name);
   throw Error(ErrorCode::kMismatch,
               to_text("the table's ", kind, " '", name, "' is not a tensor of the model",
-                      nearest_text(name, candidates)));
+                      did_you_mean(name, candidates)));
 }
 
 }  // namespace

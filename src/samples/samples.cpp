@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/keep_spread.h"
+#include "image/keep_spread.h"
 
 namespace qtool {
 

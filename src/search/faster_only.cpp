@@ -10,7 +10,7 @@
 #include "base/stop.h"
 #include "compare/metrics.h"
 #include "compare/model_pair.h"
-#include "compare/race.h"
+#include "compare/race_plans.h"
 #include "qtool/base/error.h"
 #include "samples/network_inputs.h"
 #include "search/islands.h"
@@ -216,13 +216,14 @@ FasterResult faster_only(const Executor& fp32, const StaticInputs& base,
   timer.runs = [&](std::span<const Plan* const> plans) {
     // Two rounds show how many rounds fit into kRaceSeconds.
     double round_seconds = 0.0;
-    for (const std::vector<double>& one : race(plans, inputs, 2, {})) round_seconds += median(one);
+    for (const std::vector<double>& one : race_plans(plans, inputs, 2, {}))
+      round_seconds += median(one);
     const double fit = kRaceSeconds / std::max(round_seconds, 1e-9);
     const std::int64_t rounds = std::min(
         options.repeat, std::max(kLeastRounds, static_cast<std::int64_t>(std::min(fit, 1e6))));
     report_progress(options.progress, races, 2 * kMaxRaces + 1, "measurement", "races");
     ++races;
-    return race(plans, inputs, rounds, [&](std::int64_t, std::int64_t) {
+    return race_plans(plans, inputs, rounds, [&](std::int64_t, std::int64_t) {
       return options.stop && options.stop() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
     });
   };

@@ -13,7 +13,7 @@ namespace qtool {
 struct PlanTimer {
   /// The median seconds of each step of two plans that take turns: [plan][step].
   std::function<std::vector<std::vector<double>>(std::span<const Plan* const> plans)> steps;
-  /// The seconds of each run of each plan, as race() returns them.
+  /// The seconds of each run of each plan, as race_plans() returns them.
   std::function<std::vector<std::vector<double>>(std::span<const Plan* const> plans)> runs;
 };
 

@@ -63,6 +63,8 @@ double enough_noise(const std::vector<SearchGoal>& goals) {
   return least;
 }
 
+bool counts_alone(const GoalCount& count) { return count.confidence <= 0.5; }
+
 std::vector<GoalCount> goal_counts(const SearchGoal& goal, const TrialScore& score) {
   const bool boxes = goal.kind == SearchGoal::Kind::kBoxes;
   if (!boxes && goal.kind != SearchGoal::Kind::kAgreement) return {};

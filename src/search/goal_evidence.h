@@ -48,6 +48,9 @@ struct GoalCount {
   double confidence = 0.5;  ///< see SearchGoal::confidence
 };
 
+/// Whether only the model's own count decides, without the curve through all models.
+bool counts_alone(const GoalCount& count);
+
 /// The counts for a goal of kAgreement or kBoxes, in the same order for all models. Empty for other
 /// goals.
 std::vector<GoalCount> goal_counts(const SearchGoal& goal, const TrialScore& score);

@@ -15,7 +15,8 @@
 #include "compare/output_noise.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "search/found_models.h"
+#include "search/final_measurements.h"
+#include "search/goal_checks.h"
 #include "search/goal_evidence.h"
 #include "search/greedy_path.h"
 #include "search/held_out_images.h"
@@ -23,7 +24,7 @@
 #include "search/search_budget.h"
 #include "search/search_candidates.h"
 #include "search/search_memory.h"
-#include "search/search_tried.h"
+#include "search/tried_models.h"
 
 namespace qtool {
 namespace {
@@ -352,7 +353,7 @@ class Search {
     const std::size_t chosen = tried_.chosen_index();
     if (!asked_to_stop_) found_->judge(tried_, chosen, result_);
     if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
-    FoundModels::show(tried_, chosen, shown, loudest, result_);
+    FinalMeasurements::show(tried_, chosen, shown, loudest, result_);
     const bool keeps_limit = !options_.max_latency_cost || measured || chosen == 0;
     result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.at(chosen)) && keeps_limit;
     result_.passed_over = samples_.passed_over();
@@ -370,7 +371,7 @@ class Search {
   std::atomic<bool> asked_to_stop_ = false;  ///< by the caller
   std::optional<Trials> trials_;
   std::optional<Exclusions> exclusions_;
-  std::optional<FoundModels> found_;
+  std::optional<FinalMeasurements> found_;
   std::optional<SearchCandidates> candidates_;
   std::size_t told_ = 0;          ///< index of the model that was reported last
   std::vector<NodeSet> loudest_;  ///< see loudest_sources()

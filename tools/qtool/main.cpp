@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "console.h"
 #include "exit_code.h"
-#include "files.h"
+#include "overwrite_check.h"
 #include "signals.h"
 
 namespace qtool::tool {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "console.h"
 #include "files.h"
+#include "overwrite_check.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/model_format.h"
 #include "qtool/quantize/coverage.h"

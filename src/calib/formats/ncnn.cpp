@@ -4,7 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "base/nearest_name.h"
+#include "base/did_you_mean.h"
 #include "base/text.h"
 #include "calib/formats/rows.h"
 
@@ -148,7 +148,7 @@ class NcnnReader {
     for (const LayerName& row : names_) candidates.push_back(row.layer);
     throw Error(ErrorCode::kInvalidTable,
                 to_text(kNcnnWhat, ": the layer '", layer, "' is not in the model",
-                        nearest_text(layer, candidates)));
+                        did_you_mean(layer, candidates)));
   }
 
   void add_activation(const std::string& layer) {

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/path_inside.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "compare/metrics.h"

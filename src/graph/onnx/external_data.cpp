@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/file_kind.h"
+#include "base/path_inside.h"
 #include "base/round_up.h"
 #include "base/text.h"
 #include "qtool/base/error.h"

@@ -9,8 +9,8 @@
 #include "qtool/base/error.h"
 #include "quantize/placement/element_types.h"
 #include "quantize/placement/function_tables.h"
+#include "quantize/placement/node_refusals.h"
 #include "quantize/placement/operands.h"
-#include "quantize/placement/refusals.h"
 
 namespace qtool {
 namespace {

@@ -1,5 +1,5 @@
 #include "qtool/quantize/target.h"
-#include "quantize/targets/target_ops.h"
+#include "quantize/targets/ops_by_target.h"
 
 namespace qtool {
 

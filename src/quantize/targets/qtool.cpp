@@ -1,5 +1,5 @@
 #include "qtool/quantize/target.h"
-#include "quantize/targets/target_ops.h"
+#include "quantize/targets/ops_by_target.h"
 
 namespace qtool {
 
@@ -12,7 +12,7 @@ Target target_qtool();
 /// Several nodes that together compute a function of one element run as one table.
 /// Its convolutions add a shortcut to their sums before they round. ONNX Runtime would run such a
 /// convolution in FP32, because its result has no pair.
-/// The operators of its own rows in target_ops.inc are missing from `cpu`, because ONNX Runtime
+/// The operators of its own rows in ops_by_target.inc are missing from `cpu`, because ONNX Runtime
 /// computes them in FP32 between their pairs. That would cost time and precision and gain nothing.
 /// `cpu` does not interpolate, because a linear Resize of ONNX Runtime on bytes truncates instead
 /// of rounding.

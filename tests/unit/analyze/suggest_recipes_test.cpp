@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analyze/suggest_choice.h"
-#include "compare/race.h"
+#include "compare/race_plans.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/choices.h"
+#include "base/did_you_mean.h"
 #include "base/name_pattern.h"
-#include "base/nearest_name.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
@@ -52,17 +52,17 @@ TEST(NearestName, IsFoundAndSuggested) {
   const std::vector<std::string> names{"conv1", "conv2", "relu", "pool"};
   EXPECT_EQ(nearest_names("conv3", names, 2), (std::vector<std::string>{"conv1", "conv2"}));
   EXPECT_EQ(nearest_names("x", {}, 3).size(), 0U);
-  EXPECT_EQ(nearest_text("con", std::vector<std::string>{"conv", "relu"}),
+  EXPECT_EQ(did_you_mean("con", std::vector<std::string>{"conv", "relu"}),
             "; did you mean 'conv'?");
-  EXPECT_EQ(nearest_text("CONV1", names), "; did you mean 'conv1' or 'conv2'?");
-  EXPECT_EQ(nearest_text("x", {}), "");
+  EXPECT_EQ(did_you_mean("CONV1", names), "; did you mean 'conv1' or 'conv2'?");
+  EXPECT_EQ(did_you_mean("x", {}), "");
 }
 
 TEST(NearestName, NothingFarIsSuggested) {
   const std::vector<std::string> names{"conv1", "relu", "fc"};
-  EXPECT_EQ(nearest_text("nothing", names), "");
-  EXPECT_EQ(nearest_text("c", names), "");
-  EXPECT_EQ(nearest_text("conv1/output", names), "; did you mean 'conv1'?");
+  EXPECT_EQ(did_you_mean("nothing", names), "");
+  EXPECT_EQ(did_you_mean("c", names), "");
+  EXPECT_EQ(did_you_mean("conv1/output", names), "; did you mean 'conv1'?");
 }
 
 TEST(Choices, ShortListsAreShownWhenNothingIsNear) {

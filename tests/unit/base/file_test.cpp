@@ -15,6 +15,7 @@
 #include <iterator>
 #include <string>
 
+#include "base/path_inside.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "report/search.h"
-#include "search/search_tried.h"
+#include "search/tried_models.h"
 
 namespace qtool {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "qtool/exec/executor.h"
 #include "qtool/pipeline/calibrate.h"
-#include "search/found_models.h"
+#include "search/final_measurements.h"
 #include "support/image_folder.h"
 #include "unit/four_layers.h"
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "files.h"
+#include "overwrite_check.h"
 
 namespace qtool::tool {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/did_you_mean.h"
 #include "base/file_kind.h"
-#include "base/nearest_name.h"
 #include "base/text.h"
 
 namespace qtool::tool {
@@ -31,7 +31,7 @@ void add_keys(const Command& command, std::vector<std::string>& keys) {
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   throw CommandLineError(
-      to_text("config file: unknown ", what, " '", name, "'", nearest_text(name, candidates)));
+      to_text("config file: unknown ", what, " '", name, "'", did_you_mean(name, candidates)));
 }
 
 const Command& command_of_section(const Program& program, const std::string& name) {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/nearest_name.h"
+#include "base/did_you_mean.h"
 #include "base/text.h"
 
 namespace qtool::tool {
@@ -46,7 +46,7 @@ std::string unknown_word_text(const Program& program, const Command* given,
     kind = "command";
     for (const auto& command : program.commands()) candidates.push_back(command->name());
   }
-  return to_text("unknown ", kind, " '", word, "'", nearest_text(word, candidates));
+  return to_text("unknown ", kind, " '", word, "'", did_you_mean(word, candidates));
 }
 
 std::string wrong_count_text(const Program& program, const Command* given,

@@ -22,6 +22,7 @@
 #include "options/overrides.h"
 #include "options/run.h"
 #include "options/target.h"
+#include "overwrite_check.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"

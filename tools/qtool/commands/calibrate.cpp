@@ -24,6 +24,7 @@
 #include "options/run.h"
 #include "options/target.h"
 #include "options/types.h"
+#include "overwrite_check.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/collect.h"

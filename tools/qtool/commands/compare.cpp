@@ -10,6 +10,7 @@
 #include "console.h"
 #include "files.h"
 #include "options/run.h"
+#include "overwrite_check.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/model_format.h"

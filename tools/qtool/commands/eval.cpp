@@ -15,6 +15,7 @@
 #include "options/outputs.h"
 #include "options/requantize.h"
 #include "options/run.h"
+#include "overwrite_check.h"
 #include "qtool/compare/evaluate.h"
 #include "report/evaluation.h"
 #include "report/samples.h"

@@ -18,6 +18,7 @@
 #include "options/requantize.h"
 #include "options/run.h"
 #include "options/sequence.h"
+#include "overwrite_check.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"

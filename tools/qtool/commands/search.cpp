@@ -27,6 +27,7 @@
 #include "options/run.h"
 #include "options/target.h"
 #include "options/types.h"
+#include "overwrite_check.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/graph/onnx.h"

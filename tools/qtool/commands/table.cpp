@@ -11,6 +11,7 @@
 #include "files.h"
 #include "model.h"
 #include "options/run.h"
+#include "overwrite_check.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/model_format.h"

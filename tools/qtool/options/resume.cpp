@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "console.h"
-#include "files.h"
+#include "overwrite_check.h"
 
 namespace qtool::tool {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "base/nearest_name.h"
+#include "base/did_you_mean.h"
 #include "base/text.h"
 #include "model.h"
 #include "qtool/base/error.h"
@@ -29,7 +29,7 @@ InputShapes given_shapes(const std::vector<InputSpec>& inputs,
     const std::string name = named ? option.substr(0, equals) : names.front();
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw Error(ErrorCode::kUsage, to_text("--shape: the model has no input '", name, "'",
-                                             nearest_text(name, names)));
+                                             did_you_mean(name, names)));
     }
     Shape shape(parse_extents(named ? option.substr(equals + 1) : option, "--shape"));
     if (!shapes.emplace(name, std::move(shape)).second) {
@@ -85,7 +85,7 @@ class NamedExtents {
     for (const auto& [name, given] : given_) {
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
       throw Error(ErrorCode::kUsage, to_text("--dim: the inputs have no open extent '", name, "'",
-                                             nearest_text(name, names)));
+                                             did_you_mean(name, names)));
     }
   }
 

@@ -11,9 +11,9 @@
 
 namespace qtool {
 
-// Why a node stays in FP32. The target does not list its operator (targets/target_ops.inc), or an
-// integer kernel refuses it (here). The user excludes it, a tensor has no range, or nothing around
-// it runs on integers (placement.cpp). It is a function of a tensor that keeps 16 bits
+// Why a node stays in FP32. The target does not list its operator (targets/ops_by_target.inc), or
+// an integer kernel refuses it (here). The user excludes it, a tensor has no range, or nothing
+// around it runs on integers (placement.cpp). It is a function of a tensor that keeps 16 bits
 // (wide_tensors.cpp). Or the compiled plan runs it so, whatever was planned (follow_plan.cpp).
 
 /// Why a node cannot run on integers, whatever the ranges are: because of its operator, its

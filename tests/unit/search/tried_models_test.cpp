@@ -1,5 +1,5 @@
 // The choice among the models that a search has run.
-#include "search/search_tried.h"
+#include "search/tried_models.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include "qtool/search/search.h"
 #include "search/held_out_images.h"
 #include "search/search_budget.h"
-#include "search/search_tried.h"
+#include "search/tried_models.h"
 
 namespace qtool {
 
@@ -20,13 +20,13 @@ std::vector<std::size_t> with_more(std::vector<std::size_t> models,
 
 /// The last part of a search: the times of the models that it shows, and how the chosen model
 /// answers on both parts of the images.
-class FoundModels {
+class FinalMeasurements {
  public:
   /// All arguments that are references must outlive the object. `trial_options` are those of
   /// `trials`. `base`: the inputs of the base model. `once`: times of one image on one thread.
-  FoundModels(const Executor& fp32, const StaticInputs& base, const SplitSamples& split,
-              const Trials& trials, SuggestOptions& trial_options, const SearchOptions& options,
-              Trials::Seconds once);
+  FinalMeasurements(const Executor& fp32, const StaticInputs& base, const SplitSamples& split,
+                    const Trials& trials, SuggestOptions& trial_options,
+                    const SearchOptions& options, Trials::Seconds once);
 
   /// Says how long it took to make the base model and run it on all images that are searched on.
   /// One image may be read faster than others, so that this is the better estimate.

@@ -1,4 +1,4 @@
-#include "compare/race.h"
+#include "compare/race_plans.h"
 
 #include <algorithm>
 #include <chrono>
@@ -22,9 +22,9 @@ bool varies(std::span<const double> seconds) {
 
 }  // namespace
 
-std::vector<std::vector<double>> race(std::span<const Plan* const> plans,
-                                      std::span<const TensorView> inputs, std::int64_t rounds,
-                                      const Progress& progress) {
+std::vector<std::vector<double>> race_plans(std::span<const Plan* const> plans,
+                                            std::span<const TensorView> inputs, std::int64_t rounds,
+                                            const Progress& progress) {
   std::vector<Workspace> workspaces(plans.size());
   std::vector<std::vector<double>> seconds(plans.size());
   for (std::int64_t round = -kRaceWarmUps; round < rounds; ++round) {

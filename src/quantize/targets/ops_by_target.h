@@ -5,7 +5,7 @@
 
 namespace qtool {
 
-/// The targets that target_ops.inc names, one bit each.
+/// The targets that ops_by_target.inc names, one bit each.
 enum class TargetBit : unsigned {
   cpu = 1U << 0U,
   openvino = 1U << 1U,

@@ -1,4 +1,4 @@
-#include "quantize/targets/target_ops.h"
+#include "quantize/targets/ops_by_target.h"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ constexpr auto kTargetOps = [] {
   using enum TargetBit;
   return std::to_array<TargetOp>({
 #define QTOOL_TARGET_OP(op, targets) {#op, targets},
-#include "quantize/targets/target_ops.inc"
+#include "quantize/targets/ops_by_target.inc"
   });
 }();
 static_assert(std::ranges::is_sorted(kTargetOps, {}, &TargetOp::op_type));

@@ -16,9 +16,6 @@
 
 namespace qtool {
 
-/// Throws Error(kUsage) for values out of their domain.
-void check_options(const SearchOptions& options);
-
 /// A model that was tried. Its trial has no noise if the model could not be made.
 struct Tried {
   NodeSet nodes;                  ///< nodes in FP32, in addition to the base model's
@@ -31,11 +28,7 @@ struct Tried {
   std::vector<double> fitted{};
 };
 
-/// Throws Error(kUnsupported) or Error(kUsage) where a goal has no meaning for the network.
-/// `int8`: the trial of the INT8 model.
-void require_meaning(const SearchOptions& options, const Trial& int8);
-
-/// The models that a search has run, and the choice of the best one.
+/// The models that a search has run, and the choice of the best one (choose_model.cpp).
 class TriedModels {
  public:
   /// `options` must outlive the object.

@@ -1,4 +1,4 @@
-#include "quantize/placement/refusals.h"
+#include "quantize/placement/node_refusals.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // The last part of a search: the models that were found are judged and timed.
-#include "search/found_models.h"
+#include "search/final_measurements.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 namespace qtool {
 namespace {
 
-class FoundModelsTest : public testing::Test {
+class FinalMeasurementsTest : public testing::Test {
  protected:
-  FoundModelsTest() : fp32_(prepare(four_layers())), split_(hold_back(folder_.list())) {
+  FinalMeasurementsTest() : fp32_(prepare(four_layers())), split_(hold_back(folder_.list())) {
     options_.goals = {{SearchGoal::Kind::kSqnr, 10.0}};
     options_.preprocess.mean = {127.5F};
     options_.preprocess.std = {64.0F};
@@ -25,7 +25,7 @@ class FoundModelsTest : public testing::Test {
     trial_options_.threads = 1;
   }
 
-  [[nodiscard]] FoundModels found(Trials::Seconds once = {}) {
+  [[nodiscard]] FinalMeasurements found(Trials::Seconds once = {}) {
     return {fp32_, base_, split_, trials_, trial_options_, options_, once};
   }
   /// The result of judging the base model.
@@ -45,7 +45,7 @@ class FoundModelsTest : public testing::Test {
   Trials trials_{fp32_, base_, split_.searched, trial_options_};
 };
 
-TEST_F(FoundModelsTest, JudgesBothParts) {
+TEST_F(FinalMeasurementsTest, JudgesBothParts) {
   const SearchResult result = judged();
   EXPECT_EQ(result.end, SearchEnd::kComplete);
   ASSERT_TRUE(result.searched && result.held_out);
@@ -58,7 +58,7 @@ TEST_F(FoundModelsTest, JudgesBothParts) {
 }
 
 // Such a search said that nothing was left to try, and its kept results were removed.
-TEST_F(FoundModelsTest, IsNotCompleteWithoutAJudgement) {
+TEST_F(FinalMeasurementsTest, IsNotCompleteWithoutAJudgement) {
   trial_options_.stop = [] { return true; };
   trial_options_.progress = [](std::int64_t, std::int64_t) { return ProgressAnswer::kStop; };
   const SearchResult result = judged();
@@ -68,10 +68,10 @@ TEST_F(FoundModelsTest, IsNotCompleteWithoutAJudgement) {
 }
 
 // Where photographs are large, reading them takes longer than the network does.
-TEST_F(FoundModelsTest, CountsTheTimeOfReadingImages) {
+TEST_F(FinalMeasurementsTest, CountsTheTimeOfReadingImages) {
   const Trials::Seconds once{.fp32 = 0.1, .int8 = 0.1, .make = 0.0, .read = 1.0};
   EXPECT_GE(found(once).least_seconds(), 2.0 * 15.0 * 1.2);
-  FoundModels models = found();
+  FinalMeasurements models = found();
   models.first_took(20.0);  // for ten images, whatever the first one took
   EXPECT_GE(models.least_seconds(), 2.0 * 20.0 * 1.5);
 }

@@ -1,4 +1,4 @@
-#include "base/nearest_name.h"
+#include "base/did_you_mean.h"
 
 #include <algorithm>
 #include <utility>
@@ -32,7 +32,7 @@ std::vector<std::string> nearest_names(std::string_view name,
   return names;
 }
 
-std::string nearest_text(std::string_view name, std::span<const std::string> candidates) {
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
   std::vector<std::string> near = nearest_names(name, candidates);
   for (std::string& known : near) known = to_text("'", known, "'");
   return near.empty() ? std::string() : to_text("; did you mean ", alternatives(near), "?");

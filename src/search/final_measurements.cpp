@@ -1,4 +1,4 @@
-#include "search/found_models.h"
+#include "search/final_measurements.h"
 
 #include <algorithm>
 #include <memory>
@@ -10,7 +10,7 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kMinRuns = 5;
-constexpr std::int64_t kUntimedRuns = 3;  // of race()
+constexpr std::int64_t kUntimedRuns = 3;  // of race_plans()
 /// Timed runs are planned for this share of the time that is left.
 constexpr double kTimedShare = 0.9;
 
@@ -26,9 +26,10 @@ std::vector<std::size_t> with_more(std::vector<std::size_t> models,
   return models;
 }
 
-FoundModels::FoundModels(const Executor& fp32, const StaticInputs& base, const SplitSamples& split,
-                         const Trials& trials, SuggestOptions& trial_options,
-                         const SearchOptions& options, Trials::Seconds once)
+FinalMeasurements::FinalMeasurements(const Executor& fp32, const StaticInputs& base,
+                                     const SplitSamples& split, const Trials& trials,
+                                     SuggestOptions& trial_options, const SearchOptions& options,
+                                     Trials::Seconds once)
     : fp32_(fp32),
       base_(base),
       split_(split),
@@ -37,7 +38,7 @@ FoundModels::FoundModels(const Executor& fp32, const StaticInputs& base, const S
       options_(options),
       once_(once) {}
 
-double FoundModels::judge_seconds() const {
+double FinalMeasurements::judge_seconds() const {
   const auto searched = static_cast<double>(split_.searched.size());
   const double images = searched + static_cast<double>(split_.held ? split_.held->size() : 0);
   const double runs = 2.0 * images * (once_.read + once_.fp32 + once_.int8);
@@ -46,21 +47,22 @@ double FoundModels::judge_seconds() const {
 }
 
 /// The models, and the base model.
-double FoundModels::make_seconds(std::size_t models) const {
+double FinalMeasurements::make_seconds(std::size_t models) const {
   return static_cast<double>(models + 1) * once_.make;
 }
 
-double FoundModels::round_seconds(std::size_t models) const {
+double FinalMeasurements::round_seconds(std::size_t models) const {
   return static_cast<double>(models + 1) * std::max(once_.fp32, once_.int8);
 }
 
-double FoundModels::least_seconds() const {
+double FinalMeasurements::least_seconds() const {
   return judge_seconds() + make_seconds(1) +
          static_cast<double>(kMinRuns + kUntimedRuns) * round_seconds(1);
 }
 
-bool FoundModels::measure_times(const std::vector<std::size_t>& models, const SearchBudget& budget,
-                                TriedModels& tried, double& int8_seconds) const {
+bool FinalMeasurements::measure_times(const std::vector<std::size_t>& models,
+                                      const SearchBudget& budget, TriedModels& tried,
+                                      double& int8_seconds) const {
   const double left =
       budget.seconds() - budget.elapsed() - judge_seconds() - make_seconds(models.size());
   const double rounds = kTimedShare * left / std::max(round_seconds(models.size()), 1e-9);
@@ -82,9 +84,9 @@ bool FoundModels::measure_times(const std::vector<std::size_t>& models, const Se
   return true;
 }
 
-void FoundModels::show(const TriedModels& tried, std::size_t chosen,
-                       const std::vector<std::size_t>& frontier,
-                       const std::vector<std::size_t>& loudest, SearchResult& result) {
+void FinalMeasurements::show(const TriedModels& tried, std::size_t chosen,
+                             const std::vector<std::size_t>& frontier,
+                             const std::vector<std::size_t>& loudest, SearchResult& result) {
   result.int8 = tried.point(0);
   result.best = tried.point(chosen);
   const std::size_t most = tried.most_decibels_index();
@@ -95,7 +97,8 @@ void FoundModels::show(const TriedModels& tried, std::size_t chosen,
   result.surest = tried.surest();
 }
 
-void FoundModels::judge(const TriedModels& tried, std::size_t chosen, SearchResult& result) const {
+void FinalMeasurements::judge(const TriedModels& tried, std::size_t chosen,
+                              SearchResult& result) const {
   const Learned& learned = base_.learned;
   result.learned =
       !learned.rounded.empty() || !learned.tuned_ranges.empty() || !learned.bias_shifts.empty();

@@ -17,6 +17,6 @@ std::vector<std::string> nearest_names(std::string_view name,
 
 /// The end of an error message about a name that is not among `candidates`: "; did you mean 'a' or
 /// 'b'?", or empty when none is near.
-std::string nearest_text(std::string_view name, std::span<const std::string> candidates);
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace qtool

@@ -1,4 +1,4 @@
-#include "base/keep_spread.h"
+#include "image/keep_spread.h"
 
 #include <gtest/gtest.h>
 
