@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "answers/category_mapping.h"
 #include "answers/coco_scorer.h"
-#include "compare/category_mapping.h"
 #include "image/image_header.h"
 #include "qtool/answers/annotations.h"
 #include "qtool/compare/evaluate.h"

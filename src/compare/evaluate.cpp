@@ -21,6 +21,7 @@
 #include "compare/kept_counts.h"
 #include "compare/metrics.h"
 #include "compare/model_pair.h"
+#include "compare/near_chance.h"
 #include "compare/sample_figures.h"
 #include "exec/state_feedback.h"
 #include "qtool/base/error.h"

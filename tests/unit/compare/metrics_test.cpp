@@ -54,20 +54,6 @@ TEST(HasAnswer, NeedsFiniteNumbersAndNoNan) {
   EXPECT_FALSE(has_answer(std::vector<float>{-kInfinity, -kInfinity}));
 }
 
-TEST(IsNearChance, TellsGuessingFromKnowing) {
-  EXPECT_TRUE(is_near_chance(50, 1000, 20));
-  EXPECT_TRUE(is_near_chance(0, 1000, 1000));
-  EXPECT_TRUE(is_near_chance(1, 1000, 1000));
-  EXPECT_TRUE(is_near_chance(505, 1000, 2));
-  EXPECT_FALSE(is_near_chance(160, 1000, 20));  // poor, but better than guessing
-  EXPECT_FALSE(is_near_chance(20, 1000, 1000));
-  EXPECT_FALSE(is_near_chance(940, 1000, 20));
-  EXPECT_FALSE(is_near_chance(0, 3, 20));  // too few to tell
-  EXPECT_FALSE(is_near_chance(0, 0, 20));
-  EXPECT_FALSE(is_near_chance(5, 5, 1));
-  EXPECT_TRUE(is_near_chance(50, 50000, 1000));
-}
-
 TEST(Cosine, KnowsParallelOppositeAndOrthogonalVectors) {
   EXPECT_NEAR(cosine(Floats{1, 2, 3}, Floats{2, 4, 6}), 1.0, 1e-12);
   EXPECT_NEAR(cosine(Floats{1, 2}, Floats{-1, -2}), -1.0, 1e-12);

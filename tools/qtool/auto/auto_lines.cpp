@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 #include "qtool/compare/evaluate.h"
 
 namespace qtool::tool {

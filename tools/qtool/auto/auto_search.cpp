@@ -4,7 +4,7 @@
 
 #include "auto/auto_lines.h"
 #include "base/text.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 #include "run_search.h"
 
 namespace qtool::tool {

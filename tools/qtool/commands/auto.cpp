@@ -5,8 +5,8 @@
 #include "auto/auto_command.h"
 #include "auto/auto_run.h"
 #include "base/text.h"
-#include "cli/checks.h"
 #include "cli/program.h"
+#include "cli/value_checks.h"
 #include "make_page.h"
 
 namespace qtool::tool {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cli/checks.h"
 #include "cli/program.h"
+#include "cli/value_checks.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"

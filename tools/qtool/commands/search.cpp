@@ -14,8 +14,8 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "cli/checks.h"
 #include "cli/program.h"
+#include "cli/value_checks.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"

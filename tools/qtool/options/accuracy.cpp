@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/choices.h"
 #include "base/text.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 #include "console.h"
 #include "qtool/base/error.h"
 #include "qtool/pipeline/make_model.h"

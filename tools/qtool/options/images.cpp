@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/text.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 #include "qtool/base/error.h"
 
 namespace qtool::tool {

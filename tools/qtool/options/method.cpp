@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 
 namespace qtool::tool {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 #include "files.h"
 #include "qtool/base/error.h"
 

@@ -1,7 +1,7 @@
 #include "options/run.h"
 
 #include "base/parallel.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 #include "console.h"
 
 namespace qtool::tool {

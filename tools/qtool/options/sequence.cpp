@@ -1,7 +1,7 @@
 #include "options/sequence.h"
 
 #include "base/text.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 #include "qtool/base/error.h"
 
 namespace qtool::tool {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool::tool {

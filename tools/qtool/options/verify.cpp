@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/text.h"
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 #include "console.h"
 #include "files.h"
 #include "progress.h"

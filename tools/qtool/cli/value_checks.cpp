@@ -1,4 +1,4 @@
-#include "cli/checks.h"
+#include "cli/value_checks.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "compare/category_mapping.h"
+#include "answers/category_mapping.h"
 
 #include <algorithm>
 #include <cstddef>
