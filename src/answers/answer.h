@@ -7,7 +7,7 @@
 
 #include "answers/box_decoder.h"
 #include "answers/kept_boxes.h"
-#include "answers/mask.h"
+#include "answers/segmentation.h"
 #include "qtool/answers/answer.h"
 #include "qtool/exec/executor.h"
 #include "qtool/image/preprocess.h"

@@ -191,9 +191,8 @@ Tensor ArrayFile::read(std::int64_t first, const Shape& shape) {
   const std::int64_t all = header_.shape.elements();
   QTOOL_CHECK(first >= 0 && first <= all && elements <= all - first);
   if (wav_) {
-    // Samples may overlap, and the first one may begin before the start of the file.
     QTOOL_CHECK(elements == cut_.window);
-    const std::int64_t begin = first / cut_.window * cut_.hop + cut_.hop - cut_.window;
+    const std::int64_t begin = first_frame(cut_, first / cut_.window);
     return Tensor::of<float>(
         shape, std::span<const float>(read_frames(*bytes_, *wav_, begin, cut_.window)));
   }

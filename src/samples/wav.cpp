@@ -93,6 +93,10 @@ WavHeader read_wav_header(ByteSource& bytes, std::string_view what) {
   refuse(ErrorCode::kInvalidArgument, what, "holds no values");
 }
 
+std::int64_t first_frame(const AudioCut& cut, std::int64_t index) {
+  return (index + 1) * cut.hop - cut.window;
+}
+
 std::vector<float> read_frames(ByteSource& bytes, const WavHeader& header, std::int64_t first,
                                std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count), 0.0F);

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qtool/samples/samples.h"
 #include "samples/byte_source.h"
 
 namespace qtool {
@@ -27,6 +28,10 @@ struct WavHeader {
 /// expects. Source: Microsoft and IBM, Multimedia Programming Interface and Data Specifications
 /// 1.0; WAVE_FORMAT_EXTENSIBLE.
 WavHeader read_wav_header(ByteSource& bytes, std::string_view what);
+
+/// The frame at which sample `index` of a cut file begins. The first sample ends after one hop, so
+/// it may begin before the file, where frames are 0.
+std::int64_t first_frame(const AudioCut& cut, std::int64_t index);
 
 /// `count` values from frame `first` on. Integers are scaled to [-1, 1). Frames before the start
 /// and after the end of the file are 0.

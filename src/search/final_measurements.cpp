@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "qtool/base/error.h"
+#include "search/goal_verdict.h"
 
 namespace qtool {
 namespace {

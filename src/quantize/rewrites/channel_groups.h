@@ -11,7 +11,7 @@
 #include "lower/specialize.h"
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
-#include "quantize/rewrites/channel_factors.h"
+#include "quantize/rewrites/inserted_factors.h"
 #include "quantize/weights/weight_ports.h"
 
 namespace qtool {

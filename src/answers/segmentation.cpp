@@ -1,4 +1,4 @@
-#include "answers/mask.h"
+#include "answers/segmentation.h"
 
 #include <algorithm>
 #include <cmath>

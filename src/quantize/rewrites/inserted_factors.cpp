@@ -1,4 +1,4 @@
-#include "quantize/rewrites/channel_factors.h"
+#include "quantize/rewrites/inserted_factors.h"
 
 #include <algorithm>
 #include <optional>
