@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "answers/class_scores.h"
 #include "answers/answer.h"
 #include "base/parallel.h"
 #include "base/stop.h"

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "answers/class_scores.h"
 #include "answers/answer.h"
 #include "base/parallel.h"
 #include "base/round_up.h"

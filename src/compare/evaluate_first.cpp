@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "answers/class_scores.h"
 #include "base/text.h"
 #include "compare/model_pair.h"
 #include "qtool/base/error.h"

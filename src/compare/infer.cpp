@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "answers/class_scores.h"
 #include "answers/answer.h"
 #include "answers/suppress_boxes.h"
 #include "compare/alternating_runs.h"

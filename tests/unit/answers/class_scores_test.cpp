@@ -1,9 +1,9 @@
+#include "answers/class_scores.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <vector>
-
-#include "compare/model_pair.h"
 
 namespace qtool {
 namespace {
