@@ -4,8 +4,8 @@
 #include <chrono>
 #include <utility>
 
-#include "answers/class_scores.h"
 #include "answers/answer.h"
+#include "answers/class_scores.h"
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "base/text.h"

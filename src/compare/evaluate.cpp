@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "answers/class_scores.h"
 #include "answers/answer.h"
+#include "answers/class_scores.h"
 #include "base/parallel.h"
 #include "base/round_up.h"
 #include "base/stop.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "answers/class_scores.h"
 #include "answers/answer.h"
+#include "answers/class_scores.h"
 #include "answers/suppress_boxes.h"
 #include "compare/alternating_runs.h"
 #include "compare/metrics.h"
