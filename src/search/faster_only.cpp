@@ -216,8 +216,9 @@ FasterResult faster_only(const Executor& fp32, const StaticInputs& base,
   timer.runs = [&](std::span<const Plan* const> plans) {
     // Two rounds show how many rounds fit into kRaceSeconds.
     double round_seconds = 0.0;
-    for (const std::vector<double>& one : race_plans(plans, inputs, 2, {}))
+    for (const std::vector<double>& one : race_plans(plans, inputs, 2, {})) {
       round_seconds += median(one);
+    }
     const double fit = kRaceSeconds / std::max(round_seconds, 1e-9);
     const std::int64_t rounds = std::min(
         options.repeat, std::max(kLeastRounds, static_cast<std::int64_t>(std::min(fit, 1e6))));

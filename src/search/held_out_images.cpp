@@ -1,6 +1,7 @@
 #include "search/held_out_images.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/stop.h"
 

@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
-#include "qtool/exec/executor.h"
+#include "qtool/base/progress.h"
 #include "qtool/samples/samples.h"
 #include "qtool/search/search.h"
 

@@ -135,8 +135,8 @@ class Search {
         std::min(std::max<std::int64_t>(options_.probed_images, 1), cost.images));
     cost.probed = static_cast<std::int64_t>(std::clamp(std::floor(affordable), 1.0, most));
     budget_.expect(once.make + cost.trial_seconds * static_cast<double>(cost.images) / at_once);
-    found_.emplace(fp32_, base_, split_, *trials_, trial_options_, options_, once);
-    budget_.set_last_part(found_->least_seconds());
+    measurements_.emplace(fp32_, base_, split_, *trials_, trial_options_, options_, once);
+    budget_.set_last_part(measurements_->least_seconds());
     if (options_.announce) options_.announce(cost);
   }
 
@@ -318,8 +318,8 @@ class Search {
     const double seconds = budget_.elapsed() - before;
     budget_.took(seconds, fresh);
     if (!tried_.empty() || fresh == 0) return;
-    found_->first_took(seconds);
-    budget_.set_last_part(found_->least_seconds());
+    measurements_->first_took(seconds);
+    budget_.set_last_part(measurements_->least_seconds());
   }
 
   /// Reports a model that is better than all before.
@@ -340,8 +340,8 @@ class Search {
       const std::vector<std::size_t> some = tried_.frontier(count);
       const std::vector<std::size_t> timed =
           with_more(with_more(some, {most_decibels}, 1), loudest, count / 2);
-      measured =
-          !asked_to_stop_ && found_->measure_times(timed, budget_, tried_, result_.int8_seconds);
+      measured = !asked_to_stop_ &&
+                 measurements_->measure_times(timed, budget_, tried_, result_.int8_seconds);
       if (measured) shown = some;
     }
     if (wanted && !measured && result_.end == SearchEnd::kComplete) {
@@ -351,7 +351,7 @@ class Search {
     if (options_.max_latency_cost && (measured || shown.empty())) tried_.keep_timed();
     result_.bad = memory_.bad(*trials_);
     const std::size_t chosen = tried_.chosen_index();
-    if (!asked_to_stop_) found_->judge(tried_, chosen, result_);
+    if (!asked_to_stop_) measurements_->judge(tried_, chosen, result_);
     if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
     FinalMeasurements::show(tried_, chosen, shown, loudest, result_);
     const bool keeps_limit = !options_.max_latency_cost || measured || chosen == 0;
@@ -371,7 +371,7 @@ class Search {
   std::atomic<bool> asked_to_stop_ = false;  ///< by the caller
   std::optional<Trials> trials_;
   std::optional<Exclusions> exclusions_;
-  std::optional<FinalMeasurements> found_;
+  std::optional<FinalMeasurements> measurements_;
   std::optional<SearchCandidates> candidates_;
   std::size_t told_ = 0;          ///< index of the model that was reported last
   std::vector<NodeSet> loudest_;  ///< see loudest_sources()
