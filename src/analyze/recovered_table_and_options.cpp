@@ -197,6 +197,12 @@ std::string entry_of(const Graph& graph, std::string_view key) {
   return found == graph.info.metadata.end() ? std::string() : found->second;
 }
 
+/// The choice of pairs that an INT8 model names.
+std::optional<WeightPairs> pairs_of(const Graph& int8) {
+  if (entry_of(int8, kPairsKey).empty()) return std::nullopt;
+  return WeightPairs::kLimited;
+}
+
 void take_target(const Graph& int8, QuantizeOptions& options) {
   const std::string target = entry_of(int8, kTargetKey);
   const bool known = std::any_of(targets().begin(), targets().end(),
@@ -234,6 +240,7 @@ StaticInputs recovered_table_and_options(const Graph& fp32, const Graph& emitted
   add_activations(parts.activations, base.table);
   base.options.bias_correction = BiasCorrection::kSequential;
   add_layers(fp32, with_integer_weights(emitted), base);
+  base.table.types.weight_pairs = pairs_of(emitted);
   return base;
 }
 
@@ -243,6 +250,10 @@ StaticInputs recovered_options(const Graph& prepared, const Graph& loaded, Calib
   if (table.model_fingerprint != 0) base.options.model_fingerprint = table.model_fingerprint;
   base.options.table_hash = entry_of(loaded, kTableHashKey);
   base.table = std::move(table);
+  const std::optional<WeightPairs> pairs = pairs_of(loaded);
+  if (pairs != base.table.types.weight_pairs) {
+    base.options.types.weight_pairs = pairs.value_or(WeightPairs::kFree);
+  }
   std::vector<std::string> names;
   if (const std::string rewrites = entry_of(loaded, kRewritesKey); !rewrites.empty()) {
     for (const std::string& name : split(rewrites, ',')) names.push_back(name);

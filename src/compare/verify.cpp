@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/exec/executor.h"
+#include "qtool/quantize/quantize.h"
+#include "quantize/weights/weight_pairs.h"
 
 namespace qtool {
 namespace {
@@ -34,6 +36,14 @@ Verification verify(const Executor& fp32, const Executor& int8, const Samples& s
   } else if (compared.fp32.unanswered.images == result.samples) {
     result.faults.push_back(to_text("the FP32 model's outputs are NaN or infinite for all of ",
                                     result.samples, " ", result.noun, "s"));
+  }
+  const auto& metadata = int8.whole_graph().info.metadata;
+  if (metadata.contains(std::string(kPairsKey)) && metadata.contains(std::string(kTargetKey))) {
+    const Target& target = find_target(metadata.at(std::string(kTargetKey)));
+    if (const std::int64_t large = count_large_pairs(int8.graph(), target); large > 0) {
+      result.faults.push_back(to_text(large, " sums of two products may saturate, although the ",
+                                      "model says that its pairs of weights are limited"));
+    }
   }
   const bool nothing_compared =
       std::ranges::any_of(compared.outputs, Verification::judges) &&

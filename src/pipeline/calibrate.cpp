@@ -104,6 +104,9 @@ CalibrationResult calibrate(const Executor& fp32, const Samples& samples,
   CalibrationResult result;
   result.collection = calibration.collect(samples);
   result.table = calibration.decide(result.collection);
+  CalibrateOptions without_progress = options;  // the samples were counted once
+  without_progress.collect.progress = {};
+  result.pairs = choose_pairs(fp32, samples, without_progress, result.table);
   return result;
 }
 

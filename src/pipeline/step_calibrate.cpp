@@ -15,6 +15,7 @@ void step_calibrate(Making& making) {
   CalibrationResult calibrated = calibrate(*making.fp32, *making.samples, options);
   making.report.doubt = doubtful(calibrated.collection);
   making.report.bad = std::move(calibrated.collection.bad);
+  making.report.pairs = calibrated.pairs;
   making.inputs.table = std::move(calibrated.table);
 }
 

@@ -17,7 +17,8 @@ void step_quantize(Making& making) {
   const bool corrects = recipe.bias_correction != BiasCorrection::kOff;
   const CalibrationTable* means = has_table && corrects ? &inputs.table : nullptr;
   const QuantizeOptions& common = inputs.options;
-  const WeightChoices weights{recipe.types.weight_bits, recipe.types.weight_method};
+  const WeightChoices weights{recipe.types.weight_bits, recipe.types.weight_method,
+                              recipe.types.weight_pairs};
   if (recipe.mode == QuantizeMode::kDynamic) {
     making.int8 =
         quantize(making.prepared, DynamicOptions{common, weights, recipe.dynamic_lstm}, means);

@@ -7,6 +7,7 @@
 #include "graph/node_name.h"
 #include "quantize/bias_correction.h"
 #include "quantize/placement/wide_tensors.h"
+#include "quantize/weights/weight_pairs.h"
 
 namespace qtool {
 
@@ -85,6 +86,9 @@ Layer Groundwork::scaled_layer(NodeId node, const WeightPorts& ports, int thread
   const ValueId input = graph_.node(node).inputs[0];
   Layer layer = begin_layer(graph_, node, ports, weight_scheme(graph_, node, target_),
                             {activations_.by_value[input].value(), means_for(graph_, node, view_)});
+  if (target_.weight_pairs == WeightPairs::kLimited) {
+    layer.pair_limit = pair_limit_of(graph_, node, layer.layout, target_);
+  }
   std::optional<Affines> given;
   if (scales_fit(ports.weight)) given = view_.weight_affines(ports, node);
   choose_scales(layer, target_.weight_method, target_.granularity_of(graph_.node(node).op_type),

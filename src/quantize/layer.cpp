@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "quantize/weights/integer_bias.h"
+#include "quantize/weights/weight_pairs.h"
 
 namespace qtool {
 
@@ -33,6 +34,7 @@ void choose_scales(Layer& layer, std::string_view method, Granularity granularit
   }
   layer.affines = choose_weight_affines(layer.weights, layer.ports.axis, method, layer.scheme,
                                         granularity, bias, input_scale, threads);
+  if (layer.pair_limit != 0) fit_scales_to_pairs(layer, threads);
 }
 
 }  // namespace qtool

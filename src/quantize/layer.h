@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -36,10 +37,11 @@ struct Layer {
   NodeId node = kNoNode;
   WeightPorts ports;
   LayerInput input;
-  Tensor weights;           ///< real, as the layer multiplies them, in the node's layout
-  std::vector<float> bias;  ///< real, one per output channel; zeros if the node has none
-  Scheme scheme;            ///< of the weights
-  WeightLayout layout;      ///< of `weights`
+  Tensor weights;               ///< real, as the layer multiplies them, in the node's layout
+  std::vector<float> bias;      ///< real, one per output channel; zeros if the node has none
+  Scheme scheme;                ///< of the weights
+  WeightLayout layout;          ///< of `weights`
+  std::int32_t pair_limit = 0;  ///< of the integers, see pair_limit_of(); 0: none
 
   // choose_scales()
   Affines affines;
@@ -54,7 +56,8 @@ Layer begin_layer(const Graph& graph, NodeId node, const WeightPorts& ports, con
 
 /// Sets the affine maps of the weights: `given` if it has a value, otherwise the maps that the
 /// weight method `method` chooses. If the input has a scale, weight scales are raised until the
-/// bias fits int32. Throws as choose_weight_affines(). Cost: the method's.
+/// bias fits int32. Scales that the method chooses are also raised as fit_scales_to_pairs() does.
+/// Throws as choose_weight_affines(). Cost: the method's.
 void choose_scales(Layer& layer, std::string_view method, Granularity granularity,
                    std::optional<Affines> given = std::nullopt, int threads = 0);
 

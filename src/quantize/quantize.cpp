@@ -71,6 +71,7 @@ Target chosen_target(std::string_view name, const WeightChoices& weights) {
   TypeChoices types;
   types.weight_bits = weights.bits;
   types.weight_method = weights.method;
+  types.weight_pairs = weights.pairs;
   return with_choices(find_target(name), types);
 }
 

@@ -19,6 +19,7 @@
 #include "quantize/placement/placement.h"
 #include "quantize/rounding/rounding.h"
 #include "quantize/table_view.h"
+#include "quantize/weights/weight_pairs.h"
 #include "quantize/weights/weight_ports.h"
 
 namespace qtool {
@@ -64,6 +65,7 @@ TypeChoices with_weights_of(const TypeChoices& given, TypeChoices types) {
   take(given.weight_granularity, types.weight_granularity);
   take(given.weight_symmetry, types.weight_symmetry);
   take(given.winograd_bits, types.winograd_bits);
+  take(given.weight_pairs, types.weight_pairs);
   return types;
 }
 
@@ -107,6 +109,9 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
     check_stop_inside();  // the scales of a large layer may take seconds
     StagedLayer staged{ground.scaled_layer(node, ports, options.threads), false};
     round_weights(graph, rounding, learned.rounded, staged.layer, report);
+    const Layer& layer = staged.layer;
+    report.saturating_pairs += count_large_pairs(
+        layer.integers, layer, pair_limit_of(graph, node, layer.layout, ground.target()));
     staged.corrected = correct_bias(graph, ground.target(), shift, staged.layer, report);
     return staged;
   };
@@ -120,6 +125,9 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
       options.form, {graph, ground.placement(), ground.target(), ground.activations(), stages},
       report);
   add_metadata(table, options, quantized.graph);
+  if (ground.target().weight_pairs == WeightPairs::kLimited) {
+    quantized.graph.info.metadata[std::string(kPairsKey)] = "limited";
+  }
   if (!report.wide.empty()) {
     quantized.graph.info.metadata[std::string(kWideKey)] = to_text(std::ssize(report.wide));
   }
@@ -141,7 +149,11 @@ void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
                          CalibrationTable& table, const Learned& learned) {
   const Groundwork ground = lay_groundwork(prepared, table, options, learned);
   std::vector<WeightEntry> entries = weight_entries(ground, options.threads);
-  const TypeChoices types = with_weights_of(options.types, table.types);
+  TypeChoices types = with_weights_of(options.types, table.types);
+  // The scales are for this target, which may not need the limit that the table was made with.
+  if (ground.target().weight_pairs == WeightPairs::kFree && types.weight_pairs) {
+    types.weight_pairs = WeightPairs::kFree;
+  }
   // The table's earlier scales are for other types and cannot be mixed with the new ones.
   if (types != table.types) table.weights.clear();
   const auto key_of = [](const WeightEntry& entry) {

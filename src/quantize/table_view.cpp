@@ -13,7 +13,8 @@ TableView::TableView(const Graph& graph, const CalibrationTable& table, const Ta
   weights_apply_ = stored.weight_method == target.weight_method &&
                    stored.weights == target.weights &&
                    stored.weight_granularity == target.weight_granularity &&
-                   stored.winograd_bits == target.winograd_bits;
+                   stored.winograd_bits == target.winograd_bits &&
+                   table.types.weight_pairs.value_or(WeightPairs::kFree) == target.weight_pairs;
   for (const ActivationEntry& entry : table.activations) {
     activations_.emplace(entry.tensor, &entry);
   }

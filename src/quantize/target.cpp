@@ -79,6 +79,10 @@ Target with_choices(Target target, const TypeChoices& choices) {
     }
     target.weights.symmetry = *choices.weight_symmetry;
   }
+  // A table may be for another target, whose sums saturate.
+  if (choices.weight_pairs && target.adds_pairs_in_16_bits) {
+    target.weight_pairs = *choices.weight_pairs;
+  }
   if (choices.winograd_bits) {
     target.winograd_bits = checked_bits(*choices.winograd_bits, "weights of 3x3 convolutions");
   }

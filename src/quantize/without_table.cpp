@@ -1,15 +1,18 @@
 #include "quantize/without_table.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "base/stop.h"
 #include "graph/node_name.h"
+#include "graph/op_traits.h"
 #include "quantize/bias_correction.h"
 #include "quantize/emission/provenance.h"
 #include "quantize/placement/operands.h"
 #include "quantize/rounding/rounding.h"
 #include "quantize/table_view.h"
+#include "quantize/weights/weight_pairs.h"
 
 namespace qtool {
 namespace {
@@ -40,15 +43,21 @@ Placement place_products(const Graph& graph, const Target& target,
 StagedLayer stage_weights(const Graph& graph, const Target& target, NodeId node,
                           const WeightPorts& ports, const RoundingInfo& rounding,
                           const QuantizeOptions& options, const TableView* means,
-                          const BiasShift& shift, QuantizeReport& report) {
+                          const BiasShift& shift, bool on_integers, QuantizeReport& report) {
   Scheme scheme = weight_scheme(graph, node, target);
   scheme.symmetry = Symmetry::kSymmetric;
   LayerInput input;
   if (means != nullptr) input.channel_means = means_for(graph, node, *means);
   StagedLayer staged{begin_layer(graph, node, ports, scheme, input), false};
+  // ONNX Runtime multiplies the signed weights of a ConvInteger in another way.
+  const bool adds_pairs = on_integers && traits_of(graph.node(node)).kind == OpKind::kMatrixProduct;
+  const std::int32_t limit =
+      adds_pairs ? pair_limit_of(graph, node, staged.layer.layout, target) : 0;
+  if (target.weight_pairs == WeightPairs::kLimited) staged.layer.pair_limit = limit;
   choose_scales(staged.layer, target.weight_method, Granularity::kPerChannel, std::nullopt,
                 options.threads);
   round_weights(staged.layer, rounding);
+  report.saturating_pairs += count_large_pairs(staged.layer.integers, staged.layer, limit);
   staged.corrected = correct_bias(graph, target, shift, staged.layer, report);
   return staged;
 }
@@ -78,7 +87,7 @@ Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
   Placement placement = place_products(prepared, target, options.exclude);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
     return stage_weights(prepared, with_real_biases, node, ports, rounding, options,
-                         view ? &*view : nullptr, shift, report);
+                         view ? &*view : nullptr, shift, mode == QuantizeMode::kDynamic, report);
   };
   quantized.graph = emit(placement, stages, report);
   std::erase_if(placement.nodes,

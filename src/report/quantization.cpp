@@ -260,6 +260,7 @@ std::string json_of(const QuantizationSummary& s) {
   json["tuned_ranges"] = s.report.tuned_ranges;
   json["residual_convolutions"] = s.report.residuals;
   json["functions_as_tables"] = s.report.functions;
+  json["saturating_pairs"] = s.report.saturating_pairs;
   json["qoperator_nodes"] = s.report.qoperators;
   json["wide_tensors"] = s.report.wide;
   json["uncorrected_layers"] = s.report.uncorrected_layers;

@@ -132,7 +132,8 @@ void check(std::string_view bytes) {
     if (choices % 5 == 4) qtool::fill_weight_entries(graph, options, table);
     emitted = qtool::save_onnx_bytes(qtool::quantize(graph, table, options).graph);
   } else {
-    const qtool::WeightChoices weights{options.types.weight_bits, options.types.weight_method};
+    const qtool::WeightChoices weights{options.types.weight_bits, options.types.weight_method,
+                                       options.types.weight_pairs};
     emitted = qtool::save_onnx_bytes(
         (mode == QuantizeMode::kDynamic
              ? qtool::quantize(

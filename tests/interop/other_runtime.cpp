@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "qtool/quantize/target.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -41,6 +42,11 @@ bool other_is_exact() {
     if (line.find("vnni") != std::string::npos) return true;
   }
   return false;
+}
+
+bool other_is_exact_for(const QuantizeReport& report) {
+  const bool counted = find_target(report.target).adds_pairs_in_16_bits;
+  return (counted && report.saturating_pairs == 0) || other_is_exact();
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "qtool/quantize/quantize.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -54,5 +55,9 @@ inline constexpr const char* kNoOtherRuntime = "ONNX Runtime is not installed";
 /// Whether ONNX Runtime's u8 x s8 products are exact. They need VNNI for that; without it they may
 /// saturate.
 bool other_is_exact();
+
+/// The same for the products of a model that we quantized: without VNNI they are exact if no pair
+/// of its weights saturates.
+bool other_is_exact_for(const QuantizeReport& report);
 
 }  // namespace qtool

@@ -34,7 +34,9 @@ void add_said(const StaticInputs& base, ShownCommand& line) {
 bool has_choices(const CalibrationTable& table) {
   MethodOptions usual;
   usual.scheme = table.method_options.scheme;
-  return !table.types.empty() || table.method_options != usual ||
+  TypeChoices types = table.types;
+  types.weight_pairs.reset();  // calibrate --from keeps them
+  return !types.empty() || table.method_options != usual ||
          std::ranges::any_of(table.activations,
                              [](const auto& entry) { return entry.origin == Origin::kUser; });
 }

@@ -1,5 +1,6 @@
 #include "quantize_warnings.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -21,6 +22,27 @@ std::string some_of(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+void print_pairs(const PairChoice& pairs, std::string_view noun) {
+  const std::string cost = to_text(to_fixed(std::max(pairs.cost_db, 0.0), 2), " dB on ",
+                                   pairs.samples, " ", noun, pairs.samples == 1 ? "" : "s");
+  if (pairs.is_limited) {
+    note(to_text("pairs of weights: limited for processors without VNNI, costs ", cost));
+    return;
+  }
+  warning(to_text(pairs.saturating_pairs,
+                  " pairs of weights may saturate in ONNX Runtime on processors without VNNI: "
+                  "limiting them would cost ",
+                  cost, "; --weight-pairs limited does it"));
+}
+
+void warn_of_pairs(const QuantizeReport& report, const StaticInputs& inputs) {
+  const bool chosen = inputs.options.types.weight_pairs || inputs.table.types.weight_pairs;
+  if (report.saturating_pairs == 0 || chosen) return;
+  warning(to_text(report.saturating_pairs,
+                  " pairs of weights may saturate in ONNX Runtime on processors without VNNI; "
+                  "--weight-pairs limited or --weight-bits 7 avoids it"));
+}
 
 void warn_of(const QuantizeReport& report, const std::string& table) {
   if (!report.non_finite.empty()) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "qtool/compare/evaluate.h"
+#include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool::tool {
@@ -11,6 +13,14 @@ namespace qtool::tool {
 /// NaN and infinite values in the model, and about ranges that are missing in the table. `table` is
 /// the file of the table.
 void warn_of(const QuantizeReport& report, const std::string& table);
+
+/// Says whether the pairs of weights were limited, and what that costs. `noun`: a word for a
+/// sample.
+void print_pairs(const PairChoice& pairs, std::string_view noun);
+
+/// Warns about pairs of weights that may saturate, unless the options or the table of `inputs`
+/// choose the pairs.
+void warn_of_pairs(const QuantizeReport& report, const StaticInputs& inputs);
 
 /// Warns about each output that differs from FP32 by noise of a tenth of its power or more, which
 /// is a pooled SQNR below 10 dB. `learned_from`: the model learned from the same samples.

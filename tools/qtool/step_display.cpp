@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "console.h"
 #include "qtool/graph/onnx.h"
+#include "quantize_warnings.h"
 #include "signals.h"
 
 namespace qtool::tool {
@@ -28,6 +29,7 @@ void print_tuning(const LearnReport& report, std::string_view noun) {
 
 void print_step(const RecipeStep& step, const LearnReport& report, std::string_view noun) {
   if (step.name == "tune_ranges") print_tuning(report, noun);
+  if (step.name == "calibrate" && report.pairs) print_pairs(*report.pairs, noun);
   if (step.name == "round_weights" && report.nothing_was_rounded) {
     warning(
         "--weight-rounding: no layer is such that it can be rounded on images within "

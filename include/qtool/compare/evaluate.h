@@ -208,12 +208,13 @@ struct Verification {
   [[nodiscard]] static bool judges(const OutputError& output) { return is_float(output.dtype); }
 };
 
-/// Runs both models on all of `samples`, or on 20 of Samples::spread() if there are more. Three
-/// things are faults: a float output whose pooled SQNR is below `min_sqnr_db`; INT8 answers fewer
-/// samples than FP32 (see has_answer()); FP32 answers no sample. The mean SQNR does not judge: a
-/// few samples for which FP32 gives almost zero, such as images without text for a text detector,
-/// make it negative although the model works. `options`: labels and answers are not used. Cost and
-/// errors: as for evaluate().
+/// Runs both models on all of `samples`, or on 20 of Samples::spread() if there are more. Four
+/// things are faults: pairs of weights that saturate in a model with kPairsKey; a float output
+/// whose pooled SQNR is below `min_sqnr_db`; INT8 answers fewer samples than FP32 (see
+/// has_answer()); FP32 answers no sample. The mean SQNR does not judge: a few samples for which
+/// FP32 gives almost zero, such as images without text for a text detector, make it negative
+/// although the model works. `options`: labels and answers are not used. Cost and errors: as for
+/// evaluate().
 Verification verify(const Executor& fp32, const Executor& int8, const Samples& samples,
                     const EvalOptions& options, double min_sqnr_db);
 

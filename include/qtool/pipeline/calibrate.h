@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,9 +35,23 @@ struct CalibrateOptions {
 /// that its effort adds to the model. How samples are read is left open.
 CalibrateOptions calibrate_options(const Recipe& recipe);
 
+/// Whether limited pairs of weights are worth their cost, see Target::adds_pairs_in_16_bits.
+struct PairChoice {
+  std::int64_t saturating_pairs = 0;  ///< QuantizeReport::saturating_pairs while pairs are free
+  /// SQNR with free pairs less SQNR with limited ones: the median over the samples, for the output
+  /// that loses most.
+  double cost_db = 0.0;
+  std::int64_t samples = 0;  ///< on which it was measured
+  bool is_limited = false;
+};
+
+/// The SQNR that limited pairs may cost.
+inline constexpr double kMostPairCostDb = 0.2;
+
 struct CalibrationResult {
   CalibrationTable table;
   Collection collection;
+  std::optional<PairChoice> pairs{};  ///< see choose_pairs()
 };
 
 /// The target of `options`, with the types that the options choose. Throws Error(kUsage) for an
@@ -72,8 +88,18 @@ class Calibration {
   Target target_;
 };
 
-/// Makes a Calibration, collects the statistics and decides the table. Throws as the constructor
-/// and the functions of Calibration do.
+/// Limits the pairs of weights in `table`, which decide() made with these options, if that costs at
+/// most kMostPairCostDb on a few of the samples. Then the model gives the same answers on
+/// processors on which the back-end's sums of two products saturate. Nothing where the options say
+/// which pairs they want, where no pair can saturate, or where the models cannot be compared; the
+/// table then stays. Both models are made without what an effort adds. Throws Error(kCancelled).
+/// Cost: two models are made. They and FP32 run on 8 samples, and on up to 32 while the interval of
+/// the median holds kMostPairCostDb.
+std::optional<PairChoice> choose_pairs(const Executor& fp32, const Samples& samples,
+                                       const CalibrateOptions& options, CalibrationTable& table);
+
+/// Makes a Calibration, collects the statistics, decides the table and calls choose_pairs(). Throws
+/// as they do.
 CalibrationResult calibrate(const Executor& fp32, const Samples& samples,
                             const CalibrateOptions& options);
 

@@ -11,6 +11,7 @@
 #include "qtool/compare/evaluate.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/on_images/tune_ranges.h"
+#include "qtool/pipeline/calibrate.h"
 #include "qtool/pipeline/recipe.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/samples/samples.h"
@@ -51,6 +52,7 @@ struct LearnReport {
   std::vector<Took> took;             ///< by step, in their order
   std::optional<RangeTuning> tuning;  ///< its ranges are in Learned; nothing: not tuned, or no time
   bool tuning_ran_out_of_time = false;
+  std::optional<PairChoice> pairs;   ///< nothing: the back-end adds in more than 16 bits
   bool nothing_was_rounded = false;  ///< no layer can be rounded on images: all are to nearest
   std::vector<BadImage> bad;         ///< images that the last such step left out
   std::optional<std::string> doubt;  ///< why the samples may be unfit to set ranges

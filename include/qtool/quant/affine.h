@@ -104,6 +104,12 @@ struct Affines {
 /// One scale and zero point per output channel of a weight, or one for the whole tensor.
 enum class Granularity : std::uint8_t { kPerTensor, kPerChannel };
 
+/// Which weights may stand beside each other, see Target::adds_pairs_in_16_bits.
+enum class WeightPairs : std::uint8_t {
+  kFree,     ///< any
+  kLimited,  ///< only those whose products cannot saturate when two are added in 16 bits
+};
+
 /// Types and weight method chosen by the user. A choice that is not set follows the target.
 struct TypeChoices {
   std::optional<std::string> weight_method;
@@ -111,6 +117,7 @@ struct TypeChoices {
   std::optional<Granularity> weight_granularity;
   std::optional<Symmetry> weight_symmetry;
   std::optional<int> winograd_bits;  ///< for 3x3 convolutions, see Target::winograd_bits
+  std::optional<WeightPairs> weight_pairs;
   std::optional<DType> activation_dtype;
   std::optional<Symmetry> activation_symmetry;
   std::optional<int> activation_bits;

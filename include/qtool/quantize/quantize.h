@@ -111,6 +111,9 @@ struct QuantizeReport {
   std::int64_t added_nodes = 0;
   std::int64_t weight_bytes = 0;     ///< of int8 weights
   std::int64_t output_channels = 0;  ///< of layers with int8 weights
+  /// Pairs of neighbouring weights whose products saturate when the back-end adds them in 16 bits
+  /// and the activations are large; see Target::adds_pairs_in_16_bits.
+  std::int64_t saturating_pairs = 0;
   std::int64_t corrected_biases = 0;
   std::int64_t tuned_ranges = 0;  ///< entries of Learned::tuned_ranges that took effect
   /// Convolutions whose result is added to another tensor before it is rounded, without a pair in
@@ -203,6 +206,8 @@ inline constexpr std::string_view kRoundingKey = "qtool.weight_rounding";
 inline constexpr std::string_view kTunedKey = "qtool.tuned_ranges";
 /// The number of tensors that keep 16 bits, unless it is 0.
 inline constexpr std::string_view kWideKey = "qtool.wide_tensors";
+/// `limited`, if the pairs of weights are; see Target::adds_pairs_in_16_bits.
+inline constexpr std::string_view kPairsKey = "qtool.weight_pairs";
 /// `qoperator`, if the model has that form.
 inline constexpr std::string_view kFormKey = "qtool.form";
 /// The factors by which equalization divided the channels of tensors, as JSON.
@@ -253,6 +258,7 @@ struct StaticOptions : QuantizeOptions {
 struct WeightChoices {
   std::optional<int> bits;            ///< 2 to 8; default: the target's
   std::optional<std::string> method;  ///< see find_weight_method(); default: the target's
+  std::optional<WeightPairs> pairs;   ///< of layers that multiply integers; default: free
 };
 
 /// How an LSTM that measures its input while running is written.

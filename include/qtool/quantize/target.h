@@ -65,6 +65,11 @@ struct Target {
   /// differ from the bits of other weights. A Winograd F(4,3) kernel on int8 needs head-room and
   /// takes 6.
   std::optional<int> winograd_bits;
+  /// Whether the back-end adds the products of two neighbouring weights in 16 bits on some
+  /// processors, where the sum saturates; see pair_limit_of().
+  bool adds_pairs_in_16_bits = false;
+  /// Always free without adds_pairs_in_16_bits.
+  WeightPairs weight_pairs = WeightPairs::kFree;
   /// Whether weights may have zero points.
   std::vector<Symmetry> weight_symmetries = {Symmetry::kSymmetric};
   ConstantForm constants = ConstantForm::kIntegers;

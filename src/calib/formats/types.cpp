@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::string_view kSymmetric = "symmetric";
 constexpr std::string_view kAsymmetric = "asymmetric";
+constexpr std::string_view kFree = "free";
+constexpr std::string_view kLimited = "limited";
 
 /// The value of the optional member `key`, which is one of two words.
 template <typename Value>
@@ -50,6 +52,9 @@ nlohmann::ordered_json types_to_json(const TypeChoices& types) {
   }
   if (types.weight_symmetry) object["weight_symmetry"] = name_of(*types.weight_symmetry);
   if (types.winograd_bits) object["winograd_bits"] = *types.winograd_bits;
+  if (types.weight_pairs) {
+    object["weight_pairs"] = *types.weight_pairs == WeightPairs::kLimited ? kLimited : kFree;
+  }
   if (types.activation_dtype) object["activation_dtype"] = name_of(*types.activation_dtype);
   if (types.activation_symmetry) {
     object["activation_symmetry"] = name_of(*types.activation_symmetry);
@@ -60,7 +65,7 @@ nlohmann::ordered_json types_to_json(const TypeChoices& types) {
 
 TypeChoices types_of(const JsonField& field) {
   field.require_object({"weight_method", "weight_bits", "weight_granularity", "weight_symmetry",
-                        "winograd_bits", "activation_dtype", "activation_symmetry",
+                        "winograd_bits", "weight_pairs", "activation_dtype", "activation_symmetry",
                         "activation_bits"});
   TypeChoices types;
   if (const auto method = field.find("weight_method")) types.weight_method = method->as_string();
@@ -70,6 +75,8 @@ TypeChoices types_of(const JsonField& field) {
                 Granularity::kPerChannel);
   types.weight_symmetry = symmetry_of(field, "weight_symmetry");
   types.winograd_bits = bits_of(field, "winograd_bits");
+  types.weight_pairs =
+      choice_of(field, "weight_pairs", kFree, WeightPairs::kFree, kLimited, WeightPairs::kLimited);
   types.activation_dtype = choice_of(field, "activation_dtype", name_of(DType::kUInt8),
                                      DType::kUInt8, name_of(DType::kInt8), DType::kInt8);
   types.activation_symmetry = symmetry_of(field, "activation_symmetry");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/round_up.h"
+#include "quant/pair_limit.h"
 
 namespace qtool {
 namespace {
@@ -90,19 +91,12 @@ void pack_unit(const PackedPanels& panels, const PanelUnit& unit, const GemmLayo
   }
 }
 
-// Whether the positive or the negative weights of a pair sum to more than the limit.
-bool exceeds(const std::int8_t* pair, std::int32_t limit) {
-  const std::int32_t positive = std::max<int>(pair[0], 0) + std::max<int>(pair[1], 0);
-  const std::int32_t negative = std::min<int>(pair[0], 0) + std::min<int>(pair[1], 0);
-  return positive > limit || -negative > limit;
-}
-
 // Takes half of the weights of every pair that exceeds the limit out of a group, and puts it into
 // `rest`. Returns whether there was such a pair.
 bool split_pairs(std::span<std::int8_t> group, std::int32_t limit, std::int8_t* rest) {
   bool split = false;
   for (std::size_t at = 0; at < group.size(); at += 2) {
-    const bool large = exceeds(&group[at], limit);
+    const bool large = exceeds_pair_limit<std::int32_t>(group[at], group[at + 1], limit);
     for (std::size_t i = at; i < at + 2; ++i) {
       rest[i] = large ? static_cast<std::int8_t>(group[i] / 2) : std::int8_t{0};
       group[i] = static_cast<std::int8_t>(group[i] - rest[i]);

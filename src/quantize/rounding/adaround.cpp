@@ -8,6 +8,7 @@
 #include "quantize/layer.h"
 #include "quantize/rounding/rounding.h"
 #include "quantize/weights/weight_layout.h"
+#include "quantize/weights/weight_pairs.h"
 
 namespace qtool {
 namespace {
@@ -142,8 +143,16 @@ class Channel {
 
 /// Changes the integers of one channel, one integer at a time by one step, as long as that reduces
 /// the error. `weights` and `integers`: by element.
-void descend(Channel& channel, double ridge, std::span<const float> weights, const Affine& affine,
-             const Limits& limits, std::span<std::int32_t> integers) {
+void descend(Channel& channel, double ridge, const Layer& layer, std::span<const float> weights,
+             const Affine& affine, std::span<std::int32_t> integers) {
+  const Limits limits = limits_of(layer.scheme);
+  const auto is_allowed = [&](std::size_t k, std::int32_t q) {
+    if (q < limits.min || q > limits.max) return false;
+    if (layer.pair_limit == 0) return true;
+    const auto partner = partner_of(layer.layout, static_cast<std::int64_t>(k));
+    return !partner ||
+           beside(integers[static_cast<std::size_t>(*partner)], q, layer.pair_limit) == q;
+  };
   for (int pass = 0; pass < kMaxPasses; ++pass) {
     bool moved = false;
     for (std::size_t k = 0; k < weights.size(); ++k) {
@@ -153,7 +162,7 @@ void descend(Channel& channel, double ridge, std::span<const float> weights, con
       // Only the step downhill can reduce the error, because the error is nearly a parabola.
       const std::int32_t step = slope + ridge * error > 0.0 ? -1 : 1;
       const std::int32_t q = integers[k] + step;
-      if (q < limits.min || q > limits.max) continue;
+      if (!is_allowed(k, q)) continue;
       const float change = affine.scale * static_cast<float>(step);
       const double then = error + static_cast<double>(change);
       const double left = channel.error_with(k, change);
@@ -194,7 +203,6 @@ Tensor rounding_adaround(const Layer& layer) {
   const auto depth = static_cast<std::size_t>(moments->depth);
   const auto reals = layer.weights.values<float>();
   const auto stored = rounded.values<std::int8_t>();
-  const Limits limits = limits_of(layer.scheme);
   std::vector<float> weights(depth);
   std::vector<std::int32_t> integers(depth);
   std::vector<std::size_t> places(depth);
@@ -217,7 +225,7 @@ Tensor rounding_adaround(const Layer& layer) {
         channel.change(k, real - weights[k]);
       }
       channel.measure();
-      descend(channel, columns.ridge, weights, affine, limits, integers);
+      descend(channel, columns.ridge, layer, weights, affine, integers);
       for (std::size_t k = 0; k < depth; ++k) {
         stored[places[k]] = static_cast<std::int8_t>(integers[k]);
       }

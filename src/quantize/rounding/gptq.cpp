@@ -9,7 +9,9 @@
 
 #include "base/parallel.h"
 #include "quantize/layer.h"
+#include "quantize/rounding/rounding.h"
 #include "quantize/weights/weight_layout.h"
+#include "quantize/weights/weight_pairs.h"
 
 namespace qtool {
 namespace {
@@ -128,12 +130,15 @@ void round_group(const Layer& layer, const GroupView& view, const ErrorMatrix& h
     for (Eigen::Index k = end; k-- > begin;) {
       const Eigen::Index element = order[static_cast<std::size_t>(k)];
       const double pivot = factor(k, k);
+      const std::optional<std::int64_t> partner =
+          layer.pair_limit == 0 ? std::nullopt : partner_of(view.layout, element);
       for (Eigen::Index o = 0; o < view.channels; ++o) {
         const std::size_t at = view.at(o, element);
         const Affine affine = layer.affines.at(static_cast<std::size_t>(view.first_channel + o));
         const double weight = static_cast<double>(weights[at]);
         const auto wanted = static_cast<float>(weight + moves(o, k - begin) / pivot);
-        const std::int32_t q = quantize_value(wanted, affine, limits);
+        std::int32_t q = quantize_value(wanted, affine, limits);
+        if (partner) q = beside(integers[view.at(o, *partner)], q, layer.pair_limit);
         integers[at] = static_cast<std::int8_t>(q);
         errors(o, k) = weight - static_cast<double>(affine.scale) * (q - affine.zero_point);
       }
@@ -152,9 +157,10 @@ void round_group(const Layer& layer, const GroupView& view, const ErrorMatrix& h
 /// depth^2 / 2 for the moves.
 /// Source: Frantar et al., GPTQ, arXiv 2210.17323; in the form that needs no inverse of H, Chee et
 /// al., QuIP, arXiv 2307.13304, theorem 6. Differs from source: the mean is subtracted in H if bias
-/// correction removes it from the outputs; the noise of the quantized input is added.
+/// correction removes it from the outputs; the noise of the quantized input is added; an integer
+/// stays within the limit of its pair, and later ones make up for that too.
 Tensor rounding_gptq(const Layer& layer) {
-  Tensor rounded = quantize_weights(layer.weights, layer.scheme, layer.affines);
+  Tensor rounded = find_rounding("nearest").round(layer);
   const InputMoments* moments = layer.input.moments;
   if (moments == nullptr || moments->rows == 0 || moments->depth == 0) return rounded;
   const auto integers = rounded.values<std::int8_t>();

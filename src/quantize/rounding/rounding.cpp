@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
+#include "quantize/weights/weight_pairs.h"
 
 namespace qtool {
 
@@ -43,6 +44,7 @@ bool fits(const Tensor& integers, const Layer& layer) {
   if (integers.dtype() != DType::kInt8 || integers.shape() != layer.weights.shape()) return false;
   const Limits limits = limits_of(layer.scheme);
   const auto values = integers.values<std::int8_t>();
+  if (count_large_pairs(integers, layer, layer.pair_limit) > 0) return false;
   return std::all_of(values.begin(), values.end(),
                      [&](std::int8_t q) { return q >= limits.min && q <= limits.max; });
 }
@@ -51,6 +53,9 @@ std::uint64_t rounding_source(const Layer& layer) {
   std::uint64_t hash = hash_bytes(std::as_bytes(layer.weights.values<float>()));
   hash = hash_bytes(std::as_bytes(std::span(layer.affines.scales)), hash);
   hash = hash_bytes(std::as_bytes(std::span(layer.affines.zero_points)), hash);
+  if (layer.pair_limit != 0) {
+    hash = hash_bytes(std::as_bytes(std::span(&layer.pair_limit, 1)), hash);
+  }
   return std::max<std::uint64_t>(hash, 1);
 }
 

@@ -13,12 +13,12 @@ namespace qtool {
 /// needs images but `rounded` is empty.
 const RoundingInfo& rounding_of(const QuantizeOptions& options, const RoundedWeights& rounded);
 
-/// A hash of the data that a rounding method rounds: the weights, scales and zero points of a
-/// layer. Never 0.
+/// A hash of the data that a rounding method rounds: the weights, scales, zero points and limit of
+/// pairs of a layer. Never 0.
 std::uint64_t rounding_source(const Layer& layer);
 
 /// Whether `integers` can be the integers of the layer: int8, in the shape of its weights, within
-/// the limits of its scheme.
+/// the limits of its scheme and of its pairs.
 bool fits(const Tensor& integers, const Layer& layer);
 
 /// The stage of rounding: fills in Layer::integers.

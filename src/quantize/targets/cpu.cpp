@@ -9,9 +9,9 @@ Target target_cpu();
 /// ONNX Runtime runs a convolution in FP32 when its result has no pair, when an operator other than
 /// Relu or Clip is between the convolution and the pair, and when an activation after Relu is
 /// symmetric s8. So every activation is u8 with a zero point. ONNX Runtime 1.30 fuses a Gemm only
-/// when its weights have zero points. It computes LSTM, GRU and RNN in FP32 between their pairs.
-/// They are listed because qtool multiplies integers there, and because their weights are smaller
-/// in both.
+/// when its weights have zero points. Without VNNI instructions it adds the products of two weights
+/// in 16 bits. It computes LSTM, GRU and RNN in FP32 between their pairs. They are listed because
+/// qtool multiplies integers there, and because their weights are smaller in both.
 Target target_cpu() {
   Target target;
   target.name = "cpu";
@@ -19,6 +19,7 @@ Target target_cpu() {
   target.activations = {DType::kUInt8, 8, Symmetry::kAsymmetric};
   target.weights = {DType::kInt8, 8, Symmetry::kSymmetric};
   target.weight_granularity = Granularity::kPerChannel;
+  target.adds_pairs_in_16_bits = true;
   target.forms = {ModelForm::kQdq, ModelForm::kQOperator};
   target.ops = ops_of(TargetBit::cpu);
   target.fused_activations = {"Relu", "Clip"};

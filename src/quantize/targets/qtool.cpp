@@ -9,6 +9,7 @@ Target target_qtool();
 /// qtool's executor alone. It runs everything that `cpu` lists, and also weights with zero points,
 /// which ONNX Runtime refuses per channel. Weights of one sign gain one bit of resolution by a zero
 /// point; the price is a sum over the inputs of each window.
+/// Its products are exact on every processor, so weights may stand beside each other in any pair.
 /// Several nodes that together compute a function of one element run as one table.
 /// Its convolutions add a shortcut to their sums before they round. ONNX Runtime would run such a
 /// convolution in FP32, because its result has no pair.
@@ -26,6 +27,7 @@ Target target_qtool() {
   target.fusing_producers.emplace_back("ConvTranspose");
   target.fusing_producers.emplace_back("Sub");
   target.residual_producers = {"Conv"};
+  target.adds_pairs_in_16_bits = false;
   target.fuses_functions = true;
   target.wide_activations = true;
   target.interpolates = true;

@@ -11,11 +11,14 @@ namespace qtool {
 
 std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
+  if (!node.has_input(1) || !graph.is_constant(node.inputs[1])) return std::nullopt;
+  return weight_ports(node, graph.value(node.inputs[1]).constant->shape());
+}
+
+std::optional<WeightPorts> weight_ports(const Node& node, const Shape& shape) {
   const std::optional<std::int64_t> axis = weight_axis(node);
   if (!axis) return std::nullopt;
-  if (!node.has_input(1) || !graph.is_constant(node.inputs[1])) return std::nullopt;
   const bool conv = traits_of(node).kind == OpKind::kConvolution;
-  const Shape& shape = graph.value(node.inputs[1]).constant->shape();
   if (conv ? shape.rank() < 3 : shape.rank() != 2) return std::nullopt;
   if (conv) {
     const std::int64_t groups = node.get_int("group", 1);

@@ -29,6 +29,10 @@ struct WeightPorts {
 /// and if the number of groups of a convolution does not divide the first axis of its weights.
 std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id);
 
+/// The same for a node whose second input, of this shape, is made from a constant, as that of an
+/// INT8 model is by a DequantizeLinear. The node must have two inputs.
+std::optional<WeightPorts> weight_ports(const Node& node, const Shape& shape);
+
 /// The constant weights of a node that can be stored as integers: those of weight_ports(), or W and
 /// R of an LSTM, GRU or RNN. The channels of W and R are the rows of the gates, on axis 1. Both
 /// directions share the scales of these rows, because ONNX has scales along one axis only. Empty if

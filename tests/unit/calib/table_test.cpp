@@ -114,6 +114,7 @@ TEST(Table, KeepsTheTypesThatAUserChose) {
   table.types.weight_granularity = Granularity::kPerTensor;
   table.types.weight_symmetry = Symmetry::kAsymmetric;
   table.types.winograd_bits = 6;
+  table.types.weight_pairs = WeightPairs::kLimited;
   EXPECT_EQ(read_table(write_table(table)), table);
   table.types = {};
   table.types.activation_dtype = DType::kInt8;

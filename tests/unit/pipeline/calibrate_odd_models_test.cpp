@@ -83,6 +83,7 @@ class OddModels : public testing::Test {
     options.collect.preprocess.mean = {127.5F};
     options.collect.preprocess.std = {64.0F};
     options.collect.threads = 2;
+    options.types.weight_pairs = WeightPairs::kFree;  // no plan for choosing them
     const CalibrationResult calibrated = calibrate(fp32, images, options);
     EXPECT_EQ(fp32.counts().compiled, 1);  // once for both workers
     const Quantized emitted = quantize(prepared, calibrated.table);

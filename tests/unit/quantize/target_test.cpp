@@ -26,11 +26,12 @@ using testing::HasSubstr;
 auto fields_of(const Target& t) {
   return std::make_tuple(
       std::make_tuple(t.name, t.description, t.activations, t.weights, t.weight_granularity,
-                      t.weight_method, t.winograd_bits, t.weight_symmetries, t.constants, t.forms,
-                      t.per_tensor_weight_ops, t.same_affine_ops, t.fixed_results.size()),
-      std::make_tuple(t.ops, t.movers, t.fused_activations, t.fusing_producers,
-                      t.residual_producers, t.integer_result_ops, t.explicit_zero_ops,
-                      t.conv_spatial_axes, t.concat_min_share));
+                      t.weight_method, t.winograd_bits, t.weight_pairs, t.weight_symmetries,
+                      t.constants, t.forms, t.per_tensor_weight_ops, t.same_affine_ops,
+                      t.fixed_results.size()),
+      std::make_tuple(t.adds_pairs_in_16_bits, t.ops, t.movers, t.fused_activations,
+                      t.fusing_producers, t.residual_producers, t.integer_result_ops,
+                      t.explicit_zero_ops, t.conv_spatial_axes, t.concat_min_share));
 }
 
 /// Choices with one field set. The target decides all others.
@@ -129,6 +130,7 @@ TEST(Targets, DifferWhereTheirBackEndsDo) {
   EXPECT_THAT(own.residual_producers, ElementsAre("Conv"));
   EXPECT_THAT(cpu.residual_producers, testing::IsEmpty());
   own.residual_producers.clear();
+  own.adds_pairs_in_16_bits = true;  // its own kernels are exact
   // ONNX Runtime computes these operators in FP32.
   for (const std::string_view op : {"ArgMax", "ArgMin", "ConvTranspose", "Div",
                                     "InstanceNormalization", "Max", "Min", "ReduceMean", "Sub"}) {
@@ -177,7 +179,7 @@ TEST(TargetOps, FuseListedActivationsIntoListedProducersOnly) {
 
 TEST(TypeChoices, AreEmptyUntilOneIsMade) {
   EXPECT_TRUE(TypeChoices().empty());
-  std::vector<TypeChoices> single(8);
+  std::vector<TypeChoices> single(9);
   single[0].weight_method = "";
   single[1].weight_bits = 8;
   single[2].weight_granularity = Granularity::kPerTensor;
@@ -186,6 +188,7 @@ TEST(TypeChoices, AreEmptyUntilOneIsMade) {
   single[5].activation_dtype = DType::kFloat32;
   single[6].activation_symmetry = Symmetry::kSymmetric;
   single[7].activation_bits = 8;
+  single[8].weight_pairs = WeightPairs::kFree;
   for (std::size_t i = 0; i < single.size(); ++i) {
     EXPECT_FALSE(single[i].empty()) << i;
     for (std::size_t j = 0; j < i; ++j) EXPECT_NE(single[i], single[j]) << i << " and " << j;
@@ -228,12 +231,22 @@ TEST(WithChoices, ChangesExactlyWhatIsChosen) {
   }
 }
 
+TEST(WithChoices, LimitsPairsOnlyWhereSumsSaturate) {
+  const TypeChoices choices = choice(&TypeChoices::weight_pairs, WeightPairs::kLimited);
+  for (const Target& target : targets()) {
+    const bool saturates = target.name == "cpu" || target.name == "onnxruntime";
+    EXPECT_EQ(with_choices(target, choices).weight_pairs == WeightPairs::kLimited, saturates)
+        << target.name;
+  }
+}
+
 TEST(WithChoices, TakesAllChoicesAtOnce) {
   const TypeChoices choices{.weight_method = "admm",
                             .weight_bits = 2,
                             .weight_granularity = Granularity::kPerTensor,
                             .weight_symmetry = Symmetry::kSymmetric,
                             .winograd_bits = 8,
+                            .weight_pairs = WeightPairs::kLimited,  // TensorRT adds in 32 bits
                             .activation_dtype = DType::kUInt8,
                             .activation_symmetry = Symmetry::kAsymmetric,
                             .activation_bits = 5};

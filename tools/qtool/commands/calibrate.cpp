@@ -30,6 +30,7 @@
 #include "qtool/calib/collect.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
+#include "quantize_warnings.h"
 #include "report/quantization.h"
 #include "signals.h"
 #include "table_file.h"
@@ -86,6 +87,19 @@ Collection collected(const CalibrateCommand& options, const Model& model, const 
   return collection;
 }
 
+// Limits the pairs of weights in `table` if that costs little, and says so.
+void limit_pairs(const Executor& fp32, const Samples& samples, CalibrateOptions library,
+                 ProgressStyle style, CalibrationTable& table) {
+  std::optional<PairChoice> pairs;
+  {
+    ProgressDisplay progress("compare pairs of weights", std::string(samples.noun()), style,
+                             FinalLine::kNone);
+    library.collect.progress = progress.callback();
+    pairs = choose_pairs(fp32, samples, library, table);
+  }
+  if (pairs) print_pairs(*pairs, samples.noun());
+}
+
 // Statistics store the path of their model relative to their own folder, so that they can be used
 // from any folder.
 std::filesystem::path folder_of(const std::string& file) {
@@ -122,6 +136,10 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   if (again) {
     collection = read_statistics(options.statistics.from, "--from");
     if (options.model.empty()) options.model = model_of(options.statistics.from, collection);
+    if (!library.types.weight_pairs) {  // without images their cost cannot be measured again
+      library.types.weight_pairs =
+          read_table_file(options.statistics.from, {}, {}).table.types.weight_pairs;
+    }
   }
   if (options.model.empty()) throw Error(ErrorCode::kUsage, "MODEL is required");
   const std::string output = options.output.empty()
@@ -143,6 +161,7 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   const Calibration calibration(*model.executor, library);
   std::optional<SourcedPreprocess> preprocess;
   UnusedFiles unused;
+  std::optional<Samples> observed;
   if (again) {
     if (collection.preprocess) {
       preprocess = {*collection.preprocess,
@@ -159,17 +178,21 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
         options.preprocess.choose_for(options.images, model.stored_preprocess(), model.loaded);
     if (preprocess) library.collect.preprocess = preprocess->preprocess;
     const Samples samples = options.images.list(graph);
-    collection = collected(options, model, samples, std::move(library));
+    collection = collected(options, model, samples, library);
     unused = {collection.bad, samples.passed_over()};
+    observed = samples;
   }
   if (const std::optional<std::string> doubt = doubtful(collection)) warning(*doubt);
 
   const auto begin = std::chrono::steady_clock::now();
-  const CalibrationTable table = calibration.decide(collection);
+  CalibrationTable table = calibration.decide(collection);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   detail(to_text("decided ", table.activations.size(), " ranges and ", table.weights.size(),
                  " weights in ", to_fixed(took.count(), 1), " ms"));
 
+  if (observed) {
+    limit_pairs(*model.executor, *observed, library, options.run.progress_style(), table);
+  }
   for (const std::string& rewrite : asked_rewrites) {
     const auto& made = table.rewrites.names;
     if (std::find(made.begin(), made.end(), rewrite) != made.end()) continue;

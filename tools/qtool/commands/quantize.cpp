@@ -216,6 +216,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   summary.report = std::move(int8.report);
   if (named) int8.graph.info.metadata[std::string(kPreprocessKey)] = to_json_text(*named);
   warn_of(summary.report, options.table);
+  warn_of_pairs(summary.report, made.inputs);
   if (options.verify.given()) {
     write.verify = [&](const WrittenModel& written) {
       return verify_with_progress(fp32, written.open(), *samples, make, options.run,
@@ -316,8 +317,10 @@ void add_quantize(Program& program, Session& session) {
   for (const char* option : {"--table-format", "--name-map", "--bias-correction"}) {
     command.goes_with(option, {{"--mode", {"static"}}, {"--table", {}}});
   }
-  // Mode weight-only stores weights in the same way for all targets.
-  command.goes_with("--target", {{"--mode", {"static", "dynamic"}}});
+  // Mode weight-only stores weights in the same way for all targets, and multiplies no integers.
+  for (const char* option : {"--target", "--weight-pairs"}) {
+    command.goes_with(option, {{"--mode", {"static", "dynamic"}}});
+  }
   command.goes_with_files("--name-map", Trait::kLayerNames);
   command.show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",
                       "--effort", "--images", "--verify", "--faster-only", "--output", "--threads",

@@ -10,7 +10,8 @@
 namespace qtool::tool {
 
 /// Types of the quantized model: --weight-method, --weight-bits, --weight-granularity,
-/// --weight-symmetry, --winograd-bits, --activations, --symmetric, --activation-bits.
+/// --weight-symmetry, --winograd-bits, --weight-pairs, --activations, --symmetric,
+/// --activation-bits.
 class TypeOptions {
  public:
   void add_to(Command& command);
@@ -26,6 +27,7 @@ class TypeOptions {
   std::string weight_granularity_;
   std::string weight_symmetry_;
   std::optional<int> winograd_bits_;
+  std::string weight_pairs_;
   std::string activations_;
   bool symmetric_ = false;
   std::optional<int> activation_bits_;
