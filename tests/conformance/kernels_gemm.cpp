@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/round_up.h"
@@ -18,7 +19,7 @@ struct GemmOperands {
   GemmCall call;
   std::vector<std::int8_t> weights;
   std::vector<std::int32_t> starts;
-  std::vector<std::int32_t> ends;
+  std::vector<TapSteps> steps;
   std::vector<std::int32_t> bias;
   std::vector<float> multiplier;
   std::vector<float> addend;
@@ -43,25 +44,42 @@ std::vector<std::int8_t> draw_weights(std::mt19937& random, Spread spread, const
   return weights;
 }
 
+// Makes the pairs of a narrow step keep the limit.
+void limit_step(std::span<std::int8_t> weights, std::int32_t most) {
+  for (std::size_t at = 0; at < weights.size(); at += 2) {
+    std::int8_t* pair = &weights[at];
+    const bool same_sign = (pair[0] < 0) == (pair[1] < 0);
+    if (!same_sign || std::abs(pair[0] + pair[1]) <= most) continue;
+    const std::int32_t limit = pair[0] < 0 ? -most : most;
+    pair[1] = static_cast<std::int8_t>(limit - pair[0]);
+  }
+}
+
 // Weights, and steps in any order, for a kernel with a pair_limit. Some pairs are at the limit.
 void draw_steps(std::mt19937& random, Spread spread, const GemmLayout& layout,
                 GemmOperands& drawn) {
   const GemmCall& call = drawn.call;
-  for (std::int64_t tap = 0; tap < call.taps; ++tap) {
-    for (std::int64_t left = pick(random, 0, 20); left > 0; --left) {
-      drawn.starts.push_back(
-          static_cast<std::int32_t>(pick(random, 0, call.row_bytes - layout.group)));
+  const auto count = static_cast<std::size_t>(layout.panel * layout.group);
+  std::vector<std::int8_t> weights(count);
+  const auto draw_step = [&](bool wide) {
+    drawn.starts.push_back(
+        static_cast<std::int32_t>(pick(random, 0, call.row_bytes - layout.group)));
+    randomize(random, spread, weights.data(), count);
+    if (!wide) limit_step(weights, layout.pair_limit);
+    // A word keeps its lower byte, and the other becomes its sign.
+    for (std::size_t at = 1; wide && at < count; at += 2) {
+      weights[at] = weights[at - 1] < 0 ? std::int8_t{-1} : std::int8_t{0};
     }
-    drawn.ends.push_back(static_cast<std::int32_t>(drawn.starts.size()));
-  }
-  drawn.weights.resize(drawn.starts.size() * static_cast<std::size_t>(layout.panel * layout.group));
-  randomize(random, spread, drawn.weights.data(), drawn.weights.size());
-  for (std::size_t at = 0; at < drawn.weights.size(); at += 2) {
-    std::int8_t* pair = &drawn.weights[at];
-    const bool same_sign = (pair[0] < 0) == (pair[1] < 0);
-    if (!same_sign || std::abs(pair[0] + pair[1]) <= layout.pair_limit) continue;
-    const std::int32_t limit = pair[0] < 0 ? -layout.pair_limit : layout.pair_limit;
-    pair[1] = static_cast<std::int8_t>(limit - pair[0]);
+    drawn.weights.insert(drawn.weights.end(), weights.begin(), weights.end());
+  };
+  const auto end = [&] { return static_cast<std::int32_t>(drawn.starts.size()); };
+  for (std::int64_t tap = 0; tap < call.taps; ++tap) {
+    TapSteps steps;
+    for (std::int64_t left = pick(random, 0, 20); left > 0; --left) draw_step(false);
+    steps.narrow_end = end();
+    for (std::int64_t left = pick(random, 0, 20); left > 0; --left) draw_step(true);
+    steps.wide_end = end();
+    drawn.steps.push_back(steps);
   }
 }
 
@@ -89,7 +107,7 @@ GemmOperands draw(std::mt19937& random, Spread spread, const GemmLayout& layout)
   }
   call.weights = drawn.weights.data();
   call.starts = drawn.starts.data();
-  call.ends = drawn.ends.data();
+  call.steps = drawn.steps.data();
   call.bias = drawn.bias.data();
   call.multiplier = drawn.multiplier.data();
   call.addend = drawn.addend.data();

@@ -172,9 +172,9 @@ GemmCall DenseConv::call_of(const ConvShape& shape, const PanelUnit& unit) const
   call.taps = all_taps();
   call.row_bytes = panels_.row_bytes;
   call.weights = panels_.weights.values<std::int8_t>().data() + unit.weights_at;
-  if (!panels_.ends.empty()) {
+  if (!panels_.steps.empty()) {
     call.starts = panels_.starts.data() + unit.starts_at;
-    call.ends = panels_.ends.data() + unit.ends_at;
+    call.steps = panels_.steps.data() + unit.steps_at;
   }
   call.panels = unit.panels;
   call.channels = unit.channels;

@@ -1,7 +1,9 @@
 #include "kernels/conv/pack_weights.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/round_up.h"
@@ -48,97 +50,182 @@ std::vector<PanelUnit> make_units(const ConvWeights& weights, const GemmLayout& 
   return units;
 }
 
-// Finds the weights of a channel in the ONNX order.
-class Source {
- public:
-  Source(const ConvWeights& weights, const FoldedWeights& folded, TapKind kind)
-      : weights_(weights), folded_(folded), kind_(kind) {}
-
-  [[nodiscard]] std::int8_t at(std::int64_t term, std::int64_t tap, std::int64_t k,
-                               std::int64_t channel) const {
-    const std::int64_t depth = weights_.in_channels / weights_.groups;
-    const std::int64_t position =
-        kind_ == TapKind::kPixel ? tap : tap * weights_.kernel_w + k / depth;
-    const std::int64_t input = kind_ == TapKind::kPixel ? k : k % depth;
-    const std::int64_t filter = (term * weights_.out_channels + channel) * depth + input;
-    return folded_.values[static_cast<std::size_t>(filter * weights_.kernel_h * weights_.kernel_w +
-                                                   position)];
+// For each tap of a term and byte of a row, the place of its weight among those of an output
+// channel in the ONNX order.
+std::vector<std::int32_t> places_of(const ConvWeights& weights, const PackedPanels& panels,
+                                    std::int64_t real_bytes) {
+  const std::int64_t depth = weights.in_channels / weights.groups;
+  std::vector<std::int32_t> places;
+  places.reserve(static_cast<std::size_t>(panels.taps * real_bytes));
+  for (std::int64_t tap = 0; tap < panels.taps; ++tap) {
+    for (std::int64_t k = 0; k < real_bytes; ++k) {
+      const bool by_pixel = panels.kind == TapKind::kPixel;
+      const std::int64_t position = by_pixel ? tap : tap * weights.kernel_w + k / depth;
+      const std::int64_t input = by_pixel ? k : k % depth;
+      places.push_back(
+          static_cast<std::int32_t>(input * weights.kernel_h * weights.kernel_w + position));
+    }
   }
+  return places;
+}
 
- private:
-  const ConvWeights& weights_;
-  const FoldedWeights& folded_;
-  TapKind kind_;
-};
+// Packs the weights of one output channel and one tap: `group` bytes at `packed` and at every
+// `stride` bytes after it. `packed` holds zeros.
+void pack_row(const std::int8_t* filter, std::span<const std::int32_t> places, std::int64_t group,
+              std::int64_t stride, std::int8_t* packed) {
+  const auto bytes = std::ssize(places);
+  std::int64_t k = 0;
+  for (; k + group <= bytes; k += group, packed += stride) {
+    for (std::int64_t byte = 0; byte < group; ++byte) {
+      packed[byte] = filter[places[static_cast<std::size_t>(k + byte)]];
+    }
+  }
+  if (k == bytes) return;
+  // The last group begins earlier, and its first bytes repeat those of the group before. A row that
+  // is shorter than a group has zeros at its end.
+  std::int8_t* last = packed + (bytes < group ? 0 : group - (bytes - k));
+  for (; k < bytes; ++k, ++last) *last = filter[places[static_cast<std::size_t>(k)]];
+}
 
+// Packs the weights of a unit. `packed` holds zeros.
 void pack_unit(const PackedPanels& panels, const PanelUnit& unit, const GemmLayout& layout,
-               std::int64_t real_bytes, const Source& source, std::int8_t* packed) {
-  const std::int64_t groups = ceil_div(panels.row_bytes, layout.group);
-  const std::int64_t columns = unit.panels * layout.panel;
-  for (std::int64_t tap = 0; tap < panels.terms * panels.taps; ++tap) {
-    for (std::int64_t group = 0; group < groups; ++group) {
-      const std::int64_t first = std::min(group * layout.group, panels.row_bytes - layout.group);
-      for (std::int64_t column = 0; column < columns; ++column) {
-        for (std::int64_t byte = 0; byte < layout.group; ++byte, ++packed) {
-          const std::int64_t k = first + byte;
-          const bool repeated = k < group * layout.group;
-          const bool real = column < unit.channels && k < real_bytes && !repeated;
-          *packed = real ? source.at(tap / panels.taps, tap % panels.taps, k, unit.channel + column)
-                         : std::int8_t{0};
-        }
+               std::span<const std::int32_t> places, const ConvWeights& weights,
+               const FoldedWeights& folded, std::int8_t* packed) {
+  const std::int64_t stride = unit.panels * layout.panel * layout.group;
+  const std::int64_t tap_bytes = ceil_div(panels.row_bytes, layout.group) * stride;
+  const std::int64_t filter_size =
+      weights.in_channels / weights.groups * weights.kernel_h * weights.kernel_w;
+  const auto real_bytes = places.size() / static_cast<std::size_t>(panels.taps);
+  for (std::int64_t term = 0; term < panels.terms; ++term) {
+    for (std::int64_t c = 0; c < unit.channels; ++c) {
+      const std::int8_t* filter =
+          folded.values.data() + (term * weights.out_channels + unit.channel + c) * filter_size;
+      for (std::int64_t tap = 0; tap < panels.taps; ++tap) {
+        pack_row(filter, places.subspan(static_cast<std::size_t>(tap) * real_bytes, real_bytes),
+                 layout.group, stride,
+                 packed + (term * panels.taps + tap) * tap_bytes + c * layout.group);
       }
     }
   }
 }
 
-// Takes half of the weights of every pair that exceeds the limit out of a group, and puts it into
-// `rest`. Returns whether there was such a pair.
-bool split_pairs(std::span<std::int8_t> group, std::int32_t limit, std::int8_t* rest) {
-  bool split = false;
+// The steps that become of a group of bytes for a kernel with a pair_limit.
+enum class GroupSteps : std::uint8_t {
+  kOne,    ///< a narrow step: all pairs are within the limit
+  kWide,   ///< two wide steps
+  kSplit,  ///< two narrow steps, because a wide step for the second byte would read behind the row
+};
+
+// Whether no pair of a group exceeds the limit, which is at least the largest weight.
+bool fit_pairs(std::span<const std::int8_t> group, std::int32_t limit) {
+  bool fit = true;
+  for (std::size_t at = 0; at < group.size(); at += 2) {  // no exit, so that it is vectorized
+    const std::int32_t sum = group[at] + group[at + 1];
+    fit &= sum <= limit && -sum <= limit;
+  }
+  return fit;
+}
+
+// Writes the weights of two narrow steps that sum to those of a group.
+void split_pairs(std::span<const std::int8_t> group, std::int32_t limit, std::int8_t* to) {
   for (std::size_t at = 0; at < group.size(); at += 2) {
     const bool large = exceeds_pair_limit<std::int32_t>(group[at], group[at + 1], limit);
     for (std::size_t i = at; i < at + 2; ++i) {
-      rest[i] = large ? static_cast<std::int8_t>(group[i] / 2) : std::int8_t{0};
-      group[i] = static_cast<std::int8_t>(group[i] - rest[i]);
+      to[group.size() + i] = large ? static_cast<std::int8_t>(group[i] / 2) : std::int8_t{0};
+      to[i] = static_cast<std::int8_t>(group[i] - to[group.size() + i]);
     }
-    split = split || large;
   }
-  return split;
+}
+
+// Writes the weights of two wide steps: those of the even bytes, then those of the odd ones.
+void widen(std::span<const std::int8_t> group, std::int8_t* to) {
+  for (const std::size_t first : {0U, 1U}) {
+    for (std::size_t at = first; at < group.size(); at += 2, to += 2) {
+      const std::int16_t weight = group[at];
+      std::memcpy(to, &weight, sizeof weight);
+    }
+  }
 }
 
 // Replaces the packed weights by the steps of a kernel with a pair_limit.
-void make_steps(PackedPanels& panels, const GemmLayout& layout) {
-  const auto group_bytes = static_cast<std::size_t>(layout.panel * layout.group);
-  const std::int64_t groups = ceil_div(panels.row_bytes, layout.group);
-  const std::int64_t taps = panels.terms * panels.taps;
-  const auto packed = panels.weights.values<std::int8_t>();
-  std::vector<std::int8_t> steps;
-  steps.reserve(packed.size());
-  std::vector<std::int8_t> rest(group_bytes);
-  for (PanelUnit& unit : panels.units) {
-    auto group = packed.subspan(static_cast<std::size_t>(unit.weights_at));
-    unit.weights_at = static_cast<std::int64_t>(steps.size());
-    unit.starts_at = static_cast<std::int64_t>(panels.starts.size());
-    unit.ends_at = static_cast<std::int64_t>(panels.ends.size());
-    for (std::int64_t tap = 0; tap < taps; ++tap) {
-      for (std::int64_t g = 0; g < groups; ++g, group = group.subspan(group_bytes)) {
-        const auto start =
-            static_cast<std::int32_t>(std::min(g * layout.group, panels.row_bytes - layout.group));
-        const auto weights = group.first(group_bytes);
-        const bool split = split_pairs(weights, layout.pair_limit, rest.data());
-        steps.insert(steps.end(), weights.begin(), weights.end());
-        panels.starts.push_back(start);
-        if (!split) continue;
-        steps.insert(steps.end(), rest.begin(), rest.end());
-        panels.starts.push_back(start);
-      }
-      panels.ends.push_back(static_cast<std::int32_t>(
-          static_cast<std::int64_t>(panels.starts.size()) - unit.starts_at));
+class StepMaker {
+ public:
+  StepMaker(PackedPanels& panels, const GemmLayout& layout)
+      : panels_(panels),
+        layout_(layout),
+        group_bytes_(static_cast<std::size_t>(layout.panel * layout.group)),
+        groups_(static_cast<std::size_t>(ceil_div(panels.row_bytes, layout.group))),
+        packed_(panels.weights.values<std::int8_t>()) {}
+
+  void run() {
+    std::vector<GroupSteps> forms(packed_.size() / group_bytes_);
+    std::size_t steps = 0;
+    for (std::size_t i = 0; i < forms.size(); ++i) {
+      forms[i] = form_of(i);
+      steps += forms[i] == GroupSteps::kOne ? 1U : 2U;
     }
+    Tensor weights(DType::kInt8, {static_cast<std::int64_t>(steps * group_bytes_)});
+    panels_.starts.reserve(steps);
+    std::int8_t* const begin = weights.values<std::int8_t>().data();
+    std::int8_t* to = begin;
+    std::size_t first = 0;  // group of a tap
+    for (PanelUnit& unit : panels_.units) {
+      unit.weights_at = to - begin;
+      unit.starts_at = std::ssize(panels_.starts);
+      unit.steps_at = std::ssize(panels_.steps);
+      for (std::int64_t tap = 0; tap < panels_.terms * panels_.taps; ++tap, first += groups_) {
+        TapSteps ends;
+        to = add_tap(first, forms, false, to);
+        ends.narrow_end = steps_of(unit);
+        to = add_tap(first, forms, true, to);
+        ends.wide_end = steps_of(unit);
+        panels_.steps.push_back(ends);
+      }
+    }
+    panels_.weights = std::move(weights);
   }
-  panels.weights = Tensor(DType::kInt8, {static_cast<std::int64_t>(steps.size())});
-  std::copy(steps.begin(), steps.end(), panels.weights.values<std::int8_t>().begin());
-}
+
+ private:
+  [[nodiscard]] std::span<const std::int8_t> group(std::size_t i) const {
+    return packed_.subspan(i * group_bytes_, group_bytes_);
+  }
+  // The first byte of a row that group `i` reads.
+  [[nodiscard]] std::int64_t start_of(std::size_t i) const {
+    return std::min(static_cast<std::int64_t>(i % groups_) * layout_.group,
+                    panels_.row_bytes - layout_.group);
+  }
+  [[nodiscard]] GroupSteps form_of(std::size_t i) const {
+    if (fit_pairs(group(i), layout_.pair_limit)) return GroupSteps::kOne;
+    return start_of(i) + 1 + layout_.group > panels_.row_bytes ? GroupSteps::kSplit
+                                                               : GroupSteps::kWide;
+  }
+  [[nodiscard]] std::int32_t steps_of(const PanelUnit& unit) const {
+    return static_cast<std::int32_t>(std::ssize(panels_.starts) - unit.starts_at);
+  }
+  // Writes the wide or the narrow steps of the tap that begins with group `first`.
+  std::int8_t* add_tap(std::size_t first, std::span<const GroupSteps> forms, bool wide,
+                       std::int8_t* to) {
+    for (std::size_t i = first; i < first + groups_; ++i) {
+      if ((forms[i] == GroupSteps::kWide) != wide) continue;
+      const auto start = static_cast<std::int32_t>(start_of(i));
+      panels_.starts.push_back(start);
+      if (forms[i] == GroupSteps::kOne) {
+        to = std::copy_n(group(i).data(), group_bytes_, to);
+        continue;
+      }
+      panels_.starts.push_back(wide ? start + 1 : start);
+      wide ? widen(group(i), to) : split_pairs(group(i), layout_.pair_limit, to);
+      to += 2 * group_bytes_;
+    }
+    return to;
+  }
+
+  PackedPanels& panels_;
+  const GemmLayout& layout_;
+  std::size_t group_bytes_;
+  std::size_t groups_;
+  std::span<const std::int8_t> packed_;
+};
 
 }  // namespace
 
@@ -164,9 +251,9 @@ PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output,
   panels.bias.resize(columns);
   panels.multiplier.resize(columns);
   if (output.type == OutputType::kFloat32) panels.addend.resize(columns);
-  const Source source(weights, folded, panels.kind);
+  const std::vector<std::int32_t> places = places_of(weights, panels, real_bytes);
   for (const PanelUnit& unit : panels.units) {
-    pack_unit(panels, unit, layout, real_bytes, source,
+    pack_unit(panels, unit, layout, places, weights, folded,
               panels.weights.values<std::int8_t>().data() + unit.weights_at);
     for (std::int64_t c = 0; c < unit.channels; ++c) {
       const auto to = static_cast<std::size_t>(unit.columns_at + c);
@@ -176,7 +263,7 @@ PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output,
       if (!panels.addend.empty()) panels.addend[to] = output.addend[from];
     }
   }
-  if (layout.pair_limit != 0) make_steps(panels, layout);
+  if (layout.pair_limit != 0) StepMaker(panels, layout).run();
   return panels;
 }
 

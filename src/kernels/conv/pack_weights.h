@@ -23,7 +23,7 @@ struct PanelUnit {
   std::int64_t panels = 0;
   std::int64_t weights_at = 0;  ///< offset into `weights`
   std::int64_t starts_at = 0;   ///< offset into `starts`
-  std::int64_t ends_at = 0;     ///< offset into `ends`
+  std::int64_t steps_at = 0;    ///< offset into `steps`
   std::int64_t columns_at = 0;  ///< offset into the per-channel arrays
 };
 
@@ -36,7 +36,7 @@ struct PackedPanels {
   std::vector<PanelUnit> units;  ///< ordered by group
   Tensor weights;
   std::vector<std::int32_t> starts;  ///< empty for layouts without a pair_limit
-  std::vector<std::int32_t> ends;    ///< empty for layouts without a pair_limit
+  std::vector<TapSteps> steps;       ///< empty for layouts without a pair_limit
   std::vector<std::int32_t> bias;
   std::vector<float> multiplier;
   std::vector<float> addend;  ///< empty for u8 output

@@ -6,11 +6,13 @@
 namespace qtool {
 namespace {
 
-// vpmaddubsw adds two products of bytes and saturates at 16 bits. The weights are packed so that
-// it never does (pair_limit), and vpmaddwd adds its pairs in 32 bits.
+// vpmaddubsw adds two products of bytes and saturates at 16 bits. The weights of narrow steps are
+// such that it never does (pair_limit), and vpmaddwd adds its pairs in 32 bits. Wide steps use
+// vpmaddwd alone, whose operands are words.
 constexpr unsigned kTile = 6;
 constexpr GemmLayout kLayout{.max_panels = 1, .rows = kTile, .pair_limit = 128};
 constexpr std::int64_t kPanel = kLayout.panel;
+constexpr std::int64_t kStep = kPanel * kLayout.group;  // bytes of weights
 
 // The epilogue's parameters for the output channels.
 struct Columns {
@@ -106,6 +108,23 @@ QTOOL_INLINE inline void multiply(__m256i* acc, const std::uint8_t* const* rows,
   });
 }
 
+// Adds the products of the first and the third byte of a group of every row and 16 channels to
+// `acc`.
+template <unsigned kRows>
+QTOOL_INLINE inline void multiply_words(__m256i* acc, const std::uint8_t* const* rows,
+                                        std::int64_t offset, const std::int8_t* weights) {
+  const __m256i even_bytes = _mm256_set1_epi16(0xff);
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 32));
+  unroll<kRows>([&](auto m) QTOOL_INLINE {
+    int four = 0;
+    __builtin_memcpy(&four, rows[m] + offset, 4);
+    const __m256i input = _mm256_and_si256(_mm256_set1_epi32(four), even_bytes);
+    acc[2 * m] = _mm256_add_epi32(acc[2 * m], _mm256_madd_epi16(input, low));
+    acc[2 * m + 1] = _mm256_add_epi32(acc[2 * m + 1], _mm256_madd_epi16(input, high));
+  });
+}
+
 template <unsigned kRows>
 __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& columns,
                                         std::int64_t row) {
@@ -125,9 +144,13 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
       const std::uint8_t* const* table = call.rows + tap * call.row_pitch + row;
       unroll<kRows>([&](auto m) QTOOL_INLINE { rows[m] = table[m] + call.row_offset; });
     }
-    for (const std::int32_t* end = call.starts + call.ends[tap]; start < end; ++start) {
+    for (const auto* end = call.starts + call.steps[tap].narrow_end; start < end; ++start) {
       multiply<kRows>(acc, rows, *start, weights);
-      weights += kPanel * kLayout.group;
+      weights += kStep;
+    }
+    for (const auto* end = call.starts + call.steps[tap].wide_end; start < end; ++start) {
+      multiply_words<kRows>(acc, rows, *start, weights);
+      weights += kStep;
     }
   }
   if (call.output_type == OutputType::kUInt8 && call.residual == nullptr) {

@@ -20,9 +20,18 @@ struct GemmLayout {
   /// 0, or the limit of a kernel that adds the products of two neighbouring bytes in 16 bits. Of
   /// the weights of a pair (bytes 2 i and 2 i + 1 of a group), the positive ones sum to at most
   /// this and the negative ones to at least minus this: 128, because 255 * 128 < 2^15. Whoever
-  /// packs the weights stores a group with larger weights as two steps, whose weights sum to those
-  /// of the group. `max_panels` is 1 then.
+  /// packs the weights stores a group with larger weights as two wide steps or, at the end of a
+  /// row, as two narrow steps; see TapSteps. `max_panels` is 1 then.
   std::int32_t pair_limit = 0;
+};
+
+/// The steps of one tap for a kernel with a pair_limit; narrow ones come first. A narrow step
+/// multiplies a group of bytes by weights of 8 bits within the limit. A wide step multiplies every
+/// second byte of a group, beginning with the first, by weights of 16 bits. The sums of all steps
+/// are the layer's.
+struct TapSteps {
+  std::int32_t narrow_end = 0;  ///< one past the last narrow step
+  std::int32_t wide_end = 0;    ///< one past the last wide step
 };
 
 /// How a kernel computes the address of an input row.
@@ -47,8 +56,9 @@ enum class RowSource : std::uint8_t {
 /// A kernel reads exactly `row_bytes` bytes of each row: the bytes of group g begin at
 /// min(group g, row_bytes - group), so the last group may repeat bytes of the one before, and the
 /// packed weights are zero there. Weights: [tap][group][panel][channel of the panel][byte of the
-/// group]. A kernel with a pair_limit reads the groups that `starts` names instead. Its weights:
-/// [step][channel of the panel][byte of the group].
+/// group]. A kernel with a pair_limit reads the groups that `starts` names instead. The weights of
+/// a narrow step: [channel of the panel][byte of the group]; of a wide one, in 16 bits: [channel of
+/// the panel][byte of the group / 2].
 struct GemmCall {
   RowSource source = RowSource::kPointers;
   const std::uint8_t* const* rows = nullptr;
@@ -63,7 +73,7 @@ struct GemmCall {
 
   const std::int8_t* weights = nullptr;
   const std::int32_t* starts = nullptr;  ///< [step] first byte of its group; only for a pair_limit
-  const std::int32_t* ends = nullptr;    ///< [tap] one past its last step; only for a pair_limit
+  const TapSteps* steps = nullptr;       ///< [tap]; only for a pair_limit
   std::int64_t panels = 1;               ///< 1 to max_panels
   std::int64_t channels = 1;             ///< more than fit panels - 1, at most what fits `panels`
   const std::int32_t* bias = nullptr;    ///< [panels][panel]

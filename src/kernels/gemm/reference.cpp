@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "base/round_up.h"
 #include "kernels/gemm/gemm.h"
@@ -23,6 +24,29 @@ std::int64_t group_sum(const GemmLayout& layout, const std::uint8_t* bytes,
   return sum;
 }
 
+// The sum over all steps for a channel.
+std::int64_t sum_of_steps(const GemmCall& call, const GemmLayout& layout, std::int64_t row,
+                          std::int64_t channel) {
+  const std::int64_t panel_bytes = layout.panel * layout.group;
+  const std::int8_t* weights = call.weights;
+  std::int64_t sum = 0;
+  std::int64_t step = 0;
+  for (std::int64_t tap = 0; tap < call.taps; ++tap) {
+    const std::uint8_t* bytes = tap_row(call, tap, row);
+    for (; step < call.steps[tap].narrow_end; ++step, weights += panel_bytes) {
+      sum += group_sum(layout, bytes + call.starts[step], weights + channel * layout.group);
+    }
+    for (; step < call.steps[tap].wide_end; ++step, weights += panel_bytes) {
+      for (std::int64_t byte = 0; byte < layout.group; byte += 2) {
+        std::int16_t weight = 0;
+        std::memcpy(&weight, weights + channel * layout.group + byte, sizeof weight);
+        sum += std::int64_t{bytes[call.starts[step] + byte]} * weight;
+      }
+    }
+  }
+  return sum;
+}
+
 std::int32_t gemm_sum(const GemmCall& call, const GemmLayout& layout, std::int64_t row,
                       std::int64_t channel) {
   const std::int64_t groups = ceil_div(call.row_bytes, layout.group);
@@ -30,15 +54,12 @@ std::int32_t gemm_sum(const GemmCall& call, const GemmLayout& layout, std::int64
   const std::int8_t* weights =
       call.weights + channel / layout.panel * panel_bytes + channel % layout.panel * layout.group;
   std::int64_t sum = call.bias[channel];
+  if (layout.pair_limit != 0) {
+    return static_cast<std::int32_t>(sum + sum_of_steps(call, layout, row, channel));
+  }
   std::int64_t step = 0;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     const std::uint8_t* bytes = tap_row(call, tap, row);
-    if (layout.pair_limit != 0) {
-      for (; step < call.ends[tap]; ++step) {
-        sum += group_sum(layout, bytes + call.starts[step], weights + step * panel_bytes);
-      }
-      continue;
-    }
     for (std::int64_t group = 0; group < groups; ++group, ++step) {
       const std::int64_t first = std::min(group * layout.group, call.row_bytes - layout.group);
       sum += group_sum(layout, bytes + first, weights + step * call.panels * panel_bytes);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -27,62 +28,93 @@ struct OneByOne {
   }
 };
 
-// The sum of the packed weights of a channel for each input byte.
+// The weights of a unit's channel for each input byte, from all steps. Narrow steps must keep the
+// limit.
 std::vector<int> unpack(const PackedPanels& panels, const PanelUnit& unit, std::int64_t channel) {
   std::vector<int> sums(static_cast<std::size_t>(panels.row_bytes));
-  const auto packed = panels.weights.values<std::int8_t>();
-  for (std::int32_t step = 0; step < panels.ends[static_cast<std::size_t>(unit.ends_at)]; ++step) {
-    const std::int32_t start = panels.starts[static_cast<std::size_t>(unit.starts_at + step)];
-    for (std::int64_t byte = 0; byte < kLimited.group; ++byte) {
-      const std::int64_t at = unit.weights_at + (step * kLimited.panel + channel) * kLimited.group;
-      sums[static_cast<std::size_t>(start + byte)] += packed[static_cast<std::size_t>(at + byte)];
+  const std::int8_t* packed = panels.weights.values<std::int8_t>().data() + unit.weights_at;
+  const TapSteps& steps = panels.steps.at(static_cast<std::size_t>(unit.steps_at));
+  for (std::int32_t step = 0; step < steps.wide_end; ++step) {
+    const std::int32_t start = panels.starts.at(static_cast<std::size_t>(unit.starts_at + step));
+    int found[4] = {};
+    if (step < steps.narrow_end) {
+      std::copy_n(packed + channel * 4, 4, found);
+      for (const int at : {0, 2}) {
+        EXPECT_LE(std::max(found[at], 0) + std::max(found[at + 1], 0), 128);
+        EXPECT_GE(std::min(found[at], 0) + std::min(found[at + 1], 0), -128);
+      }
+    } else {
+      std::int16_t words[2];
+      std::memcpy(words, packed + channel * 4, sizeof words);
+      found[0] = words[0];
+      found[2] = words[1];
+    }
+    packed += 64;
+    EXPECT_LE(start + 4, panels.row_bytes);
+    for (std::size_t byte = 0; byte < 4; ++byte) {
+      sums[static_cast<std::size_t>(start) + byte] += found[byte];
     }
   }
   return sums;
 }
 
-TEST(PairLimit, HoldsForPackedWeightsThatSumToTheGivenOnes) {
+TEST(PairLimit, HoldsForNarrowStepsThatSumToTheGivenWeights) {
   std::mt19937 random(7);
   constexpr std::int64_t kIn = 18;
   constexpr std::int64_t kOut = 37;
   std::vector<std::int8_t> values(kIn * kOut);
   for (std::int8_t& value : values) {
-    // Every third weight is an extreme one.
-    const int drawn = static_cast<int>(random() % 256) - 128;
-    value = static_cast<std::int8_t>(random() % 3 == 0 ? (drawn < 0 ? -128 : 127) : drawn);
+    // Few pairs are large, so there are steps of both kinds.
+    value = static_cast<std::int8_t>(static_cast<int>(random() % 256) - 128);
+    if (random() % 8 != 0) value = static_cast<std::int8_t>(value / 3);
   }
   const OneByOne layer(kIn, kOut, values);
   const PackedPanels panels = pack_panels(layer.weights, layer.output, kLimited);
-  const auto packed = panels.weights.values<std::int8_t>();
-  for (std::size_t at = 0; at < packed.size(); at += 2) {
-    EXPECT_LE(std::max<int>(packed[at], 0) + std::max<int>(packed[at + 1], 0), 128);
-    EXPECT_GE(std::min<int>(packed[at], 0) + std::min<int>(packed[at + 1], 0), -128);
-  }
   ASSERT_EQ(panels.units.size(), 3U);
+  ASSERT_EQ(panels.steps.size(), 3U);
+  std::int32_t narrow = 0;
+  std::int32_t wide = 0;
   for (const PanelUnit& unit : panels.units) {
+    const TapSteps& steps = panels.steps[static_cast<std::size_t>(unit.steps_at)];
+    narrow += steps.narrow_end;
+    wide += steps.wide_end - steps.narrow_end;
     for (std::int64_t c = 0; c < unit.channels; ++c) {
       const auto* filter = &values[static_cast<std::size_t>((unit.channel + c) * kIn)];
       EXPECT_EQ(unpack(panels, unit, c), std::vector<int>(filter, filter + kIn));
     }
   }
+  EXPECT_GT(narrow, 0);
+  EXPECT_GT(wide, 0);
+  EXPECT_EQ(panels.weights.elements(), 64 * (narrow + wide));
 }
 
-TEST(PairLimit, CostsNothingWhereNoPairExceedsIt) {
+TEST(PairLimit, MakesTwoStepsOfAGroupThatExceedsIt) {
   constexpr std::int64_t kIn = 16;
   std::vector<std::int8_t> values(kIn * 16, 64);
-  const OneByOne at_the_limit(kIn, 16, values);
-  EXPECT_EQ(pack_panels(at_the_limit.weights, at_the_limit.output, kLimited).starts.size(), 4U);
+  const auto packed = [&] {
+    const OneByOne layer(kIn, 16, values);
+    return pack_panels(layer.weights, layer.output, kLimited);
+  };
+  const PackedPanels narrow = packed();
+  EXPECT_EQ(narrow.starts, (std::vector<std::int32_t>{0, 4, 8, 12}));
+  EXPECT_EQ(narrow.steps.front().narrow_end, 4);
   values[5] = 65;
-  const OneByOne beyond(kIn, 16, values);
-  EXPECT_EQ(pack_panels(beyond.weights, beyond.output, kLimited).starts,
-            (std::vector<std::int32_t>{0, 4, 4, 8, 12}));
+  const PackedPanels wide = packed();
+  EXPECT_EQ(wide.starts, (std::vector<std::int32_t>{0, 8, 12, 4, 5}));
+  EXPECT_EQ(wide.steps.front().narrow_end, 3);
+  EXPECT_EQ(wide.steps.front().wide_end, 5);
+  values[5] = 64;
+  values[15] = 65;  // wide steps would read behind the row
+  const PackedPanels at_the_end = packed();
+  EXPECT_EQ(at_the_end.starts, (std::vector<std::int32_t>{0, 4, 8, 12, 12}));
+  EXPECT_EQ(at_the_end.steps.front().narrow_end, 5);
 }
 
 TEST(PairLimit, OfOtherLayoutsIsNone) {
   const OneByOne layer(4, 16, std::vector<std::int8_t>(64, 127));
   const PackedPanels panels = pack_panels(layer.weights, layer.output, GemmLayout{});
   EXPECT_TRUE(panels.starts.empty());
-  EXPECT_TRUE(panels.ends.empty());
+  EXPECT_TRUE(panels.steps.empty());
 }
 
 }  // namespace
