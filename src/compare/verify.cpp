@@ -16,6 +16,17 @@ constexpr std::int64_t kMostVerified = 20;  // enough to see that a model is bro
 
 }  // namespace
 
+// The pairs of weights beyond the limit that the model itself names.
+std::int64_t pairs_beyond_own_limit(const Executor& int8) {
+  const auto& metadata = int8.whole_graph().info.metadata;
+  const auto limit = metadata.find(std::string(kPairsKey));
+  const auto target = metadata.find(std::string(kTargetKey));
+  if (limit == metadata.end() || target == metadata.end()) return 0;
+  return count_large_pairs(int8.graph(), find_target(target->second),
+                           static_cast<std::int32_t>(std::clamp<std::int64_t>(
+                               parse_int(limit->second, kPairsKey), 0, 32767)));
+}
+
 Verification verify(const Executor& fp32, const Executor& int8, const Samples& samples,
                     const EvalOptions& options, double min_sqnr_db) {
   EvalOptions run = options;
@@ -37,13 +48,9 @@ Verification verify(const Executor& fp32, const Executor& int8, const Samples& s
     result.faults.push_back(to_text("the FP32 model's outputs are NaN or infinite for all of ",
                                     result.samples, " ", result.noun, "s"));
   }
-  const auto& metadata = int8.whole_graph().info.metadata;
-  if (metadata.contains(std::string(kPairsKey)) && metadata.contains(std::string(kTargetKey))) {
-    const Target& target = find_target(metadata.at(std::string(kTargetKey)));
-    if (const std::int64_t large = count_large_pairs(int8.graph(), target); large > 0) {
-      result.faults.push_back(to_text(large, " sums of two products may saturate, although the ",
-                                      "model says that its pairs of weights are limited"));
-    }
+  if (const std::int64_t large = pairs_beyond_own_limit(int8); large > 0) {
+    result.faults.push_back(to_text(large, " sums of two products may saturate, although the ",
+                                    "model says that its pairs of weights are limited"));
   }
   const bool nothing_compared =
       std::ranges::any_of(compared.outputs, Verification::judges) &&

@@ -91,6 +91,7 @@ CalibrationTable Calibration::decide(const Collection& collection) const {
   add_aliases(fp32_.graph(), table);
   apply_overrides(options_.overrides, target_.activations, &collection, table);
   table.types = options_.types;
+  if (!target_.adds_pairs_in_16_bits) table.types.weight_pairs.reset();  // it has no effect
   const Groundwork ground(fp32_.graph(), table, target_, options_.overrides.exclude,
                           options_.rewrites);
   table.weights = weight_entries(ground, threads);

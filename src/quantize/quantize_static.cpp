@@ -126,7 +126,8 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
       report);
   add_metadata(table, options, quantized.graph);
   if (ground.target().weight_pairs == WeightPairs::kLimited) {
-    quantized.graph.info.metadata[std::string(kPairsKey)] = "limited";
+    quantized.graph.info.metadata[std::string(kPairsKey)] =
+        to_text(std::int64_t{pair_limit_of(ground.target())});
   }
   if (!report.wide.empty()) {
     quantized.graph.info.metadata[std::string(kWideKey)] = to_text(std::ssize(report.wide));

@@ -2,7 +2,7 @@
 //
 //   node tests/bench/networks.mjs accuracy|correction|speed|float|collection --qtool PATH
 //                             [--data DIR] [--network NAME] [--work DIR] [--rounds N]
-//                             [--threads N] [--packages DIR]
+//                             [--threads N[,N]] [--packages DIR]
 //
 // accuracy:  calibrate, quantize and eval every network with every method.
 // correction: quantize and eval every network with every bias correction, and with 4-bit weights by
@@ -17,8 +17,9 @@
 //            resnet18 and resnet50 too when make_resnets.py has put them into the --work folder.
 // --data is a folder like the one the tests read from (QTOOL_SHARED_DATA); without it only the
 // embedded networks are measured. --packages is the folder in which onnxruntime-node is installed
-// (the build folder of the interop tests). --network measures one network only. Run `accuracy`
-// first: it makes the models that the others use.
+// (the build folder of the interop tests). --network measures one network only. `accuracy` makes
+// the INT8 models in the --work folder; `speed` makes those that are missing there, from at most
+// 100 images.
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';

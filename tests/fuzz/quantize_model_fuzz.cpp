@@ -56,6 +56,7 @@ Choices choices_of(std::uint64_t number) {
   if (take(number, 4) == 3) options.types.winograd_bits = 6;
   if (take(number, 4) == 3) options.bias_correction = qtool::BiasCorrection::kOff;
   if (take(number, 3) == 2) options.rewrites = {"equalize"};
+  if (take(number, 2) == 1) options.types.weight_pairs = qtool::WeightPairs::kLimited;
   return choices;
 }
 

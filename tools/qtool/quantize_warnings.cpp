@@ -36,8 +36,7 @@ void print_pairs(const PairChoice& pairs, std::string_view noun) {
                   cost, "; --weight-pairs limited does it"));
 }
 
-void warn_of_pairs(const QuantizeReport& report, const StaticInputs& inputs) {
-  const bool chosen = inputs.options.types.weight_pairs || inputs.table.types.weight_pairs;
+void warn_of_pairs(const QuantizeReport& report, std::optional<WeightPairs> chosen) {
   if (report.saturating_pairs == 0 || chosen) return;
   warning(to_text(report.saturating_pairs,
                   " pairs of weights may saturate in ONNX Runtime on processors without VNNI; "

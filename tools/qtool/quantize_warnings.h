@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,9 +19,9 @@ void warn_of(const QuantizeReport& report, const std::string& table);
 /// sample.
 void print_pairs(const PairChoice& pairs, std::string_view noun);
 
-/// Warns about pairs of weights that may saturate, unless the options or the table of `inputs`
-/// choose the pairs.
-void warn_of_pairs(const QuantizeReport& report, const StaticInputs& inputs);
+/// Warns about pairs of weights that may saturate. `chosen`: what the options choose or, in static
+/// mode, the table; nothing is said then.
+void warn_of_pairs(const QuantizeReport& report, std::optional<WeightPairs> chosen);
 
 /// Warns about each output that differs from FP32 by noise of a tenth of its power or more, which
 /// is a pooled SQNR below 10 dB. `learned_from`: the model learned from the same samples.

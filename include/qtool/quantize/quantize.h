@@ -206,7 +206,7 @@ inline constexpr std::string_view kRoundingKey = "qtool.weight_rounding";
 inline constexpr std::string_view kTunedKey = "qtool.tuned_ranges";
 /// The number of tensors that keep 16 bits, unless it is 0.
 inline constexpr std::string_view kWideKey = "qtool.wide_tensors";
-/// `limited`, if the pairs of weights are; see Target::adds_pairs_in_16_bits.
+/// The limit of pairs of weights, if a static model keeps one; see Target::weight_pairs.
 inline constexpr std::string_view kPairsKey = "qtool.weight_pairs";
 /// `qoperator`, if the model has that form.
 inline constexpr std::string_view kFormKey = "qtool.form";

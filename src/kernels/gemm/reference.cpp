@@ -40,7 +40,7 @@ std::int64_t sum_of_steps(const GemmCall& call, const GemmLayout& layout, std::i
       for (std::int64_t byte = 0; byte < layout.group; byte += 2) {
         std::int16_t weight = 0;
         std::memcpy(&weight, weights + channel * layout.group + byte, sizeof weight);
-        sum += std::int64_t{bytes[call.starts[step] + byte]} * weight;
+        sum += std::int64_t{bytes[call.starts[step] + byte] - layout.input_offset} * weight;
       }
     }
   }

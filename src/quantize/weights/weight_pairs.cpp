@@ -166,14 +166,19 @@ std::int64_t count_large(const Tensor& stored, const WeightLayout& layout, std::
 
 }  // namespace
 
+std::int32_t pair_limit_of(const Target& target) {
+  if (!target.adds_pairs_in_16_bits) return 0;
+  const std::int32_t offset = target.activations.dtype == DType::kInt8 ? 128 : 0;
+  return 32767 / (limits_of(target.activations).max + offset);
+}
+
 std::int32_t pair_limit_of(const Graph& graph, NodeId node, const WeightLayout& layout,
                            const Target& target) {
   if (!target.adds_pairs_in_16_bits || is_recurrent(graph, node)) return 0;
   if (layout.inputs == 1 && layout.channels_per_group == 1) return 0;  // depthwise
   const Scheme weights = weight_scheme(graph, node, target);
   if (weights.symmetry != Symmetry::kSymmetric) return 0;
-  const std::int32_t offset = target.activations.dtype == DType::kInt8 ? 128 : 0;
-  const std::int32_t limit = 32767 / (limits_of(target.activations).max + offset);
+  const std::int32_t limit = pair_limit_of(target);
   return 2 * limits_of(weights).max <= limit ? 0 : limit;
 }
 
@@ -230,7 +235,7 @@ std::int64_t count_large_pairs(const Tensor& integers, const Layer& layer, std::
   return count_large(integers, layer.layout, layer.ports.channels, limit);
 }
 
-std::int64_t count_large_pairs(const Graph& int8, const Target& target) {
+std::int64_t count_large_pairs(const Graph& int8, const Target& target, std::int32_t limit) {
   std::int64_t large = 0;
   for (const NodeId id : int8.nodes()) {
     const Node& node = int8.node(id);
@@ -239,7 +244,8 @@ std::int64_t count_large_pairs(const Graph& int8, const Target& target) {
     const std::optional<WeightPorts> ports = weight_ports(node, stored->shape());
     if (!ports) continue;
     const WeightLayout layout = layout_of(int8, id, *ports, stored->shape());
-    large += count_large(*stored, layout, ports->channels, pair_limit_of(int8, id, layout, target));
+    const bool has_limit = pair_limit_of(int8, id, layout, target) != 0;
+    large += count_large(*stored, layout, ports->channels, has_limit ? limit : 0);
   }
   return large;
 }

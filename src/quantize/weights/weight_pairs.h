@@ -15,19 +15,23 @@
 // every pair is within a limit, no sum can saturate, whatever the activations are.
 namespace qtool {
 
-/// The limit of the pairs of a layer for a target. The positive integers of a pair may sum to at
-/// most this, and the negative ones to at least minus this. It is 32767 divided by the largest
-/// activation: 128 for 8 bits. Signed activations count as what ONNX Runtime makes of them on x86,
-/// unsigned ones with 128 added. 0: any pair will do, because the target adds in 32 bits, its
-/// weights are too small to saturate or have zero points, or the layer is a depthwise convolution
-/// or a recurrent layer, which multiply in other ways. Source: the instruction vpmaddubsw.
+/// The limit of pairs for a target: the positive integers of a pair may sum to at most this, and
+/// the negative ones to at least minus this. It is 32767 divided by the largest activation: 128 for
+/// 8 bits. Signed activations count as what ONNX Runtime makes of them on x86, unsigned ones with
+/// 128 added. 0 if the target adds in 32 bits. Source: the instruction vpmaddubsw.
+std::int32_t pair_limit_of(const Target& target);
+
+/// The same for a layer. It is also 0 if any pair will do: because its weights are too small to
+/// saturate or have zero points, or because it is a depthwise convolution or a recurrent layer,
+/// which multiply in other ways.
 std::int32_t pair_limit_of(const Graph& graph, NodeId node, const WeightLayout& layout,
                            const Target& target);
 
 /// Raises the scale of each output channel that has a pair beyond the limit, by up to a factor of
 /// 2, to the scale of least squared error. The error is that of rounding_nearest(). `threads`: 0 =
-/// all available; the result does not depend on it. Cost: 131,072 weights are rounded for each such
-/// channel, about a tenth of a millisecond.
+/// all available; the result does not depend on it. Cost: each such channel is rounded 131,072 /
+/// weights times, but at least 4 times, and its large pairs at least 33 times: about a tenth of a
+/// millisecond.
 void fit_scales_to_pairs(Layer& layer, int threads = 0);
 
 /// Replaces each pair of `integers` beyond the limit by the integers within it that are nearest to
@@ -50,8 +54,9 @@ constexpr std::int32_t beside(std::int32_t partner, std::int32_t q, std::int32_t
 /// is 0. Cost: one pass.
 std::int64_t count_large_pairs(const Tensor& integers, const Layer& layer, std::int32_t limit);
 
-/// The number of pairs beyond the limit in a prepared INT8 model for a target: of the Conv, Gemm
-/// and MatMul whose weights are int8 constants behind a DequantizeLinear. Cost: one pass over them.
-std::int64_t count_large_pairs(const Graph& int8, const Target& target);
+/// The number of pairs beyond `limit` in a prepared INT8 model for a target: of the Conv, Gemm and
+/// MatMul that have a limit, whose weights are int8 constants behind a DequantizeLinear. None if
+/// the limit is 0. Cost: one pass over them.
+std::int64_t count_large_pairs(const Graph& int8, const Target& target, std::int32_t limit);
 
 }  // namespace qtool

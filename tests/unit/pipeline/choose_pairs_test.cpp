@@ -150,8 +150,8 @@ TEST_F(ChoosePairs, AreCountedInTheModelAsItWasWritten) {
     const Quantized made = quantize(fp32.graph(), table, options);
     const Graph read = prepare(load_onnx_bytes(save_onnx_bytes(made.graph), {}, "model"));
     EXPECT_GT(made.report.saturating_pairs, 0);
-    EXPECT_EQ(count_large_pairs(read, find_target("cpu")), made.report.saturating_pairs);
-    EXPECT_EQ(count_large_pairs(read, find_target("qtool")), 0);
+    EXPECT_EQ(count_large_pairs(read, find_target("cpu"), 128), made.report.saturating_pairs);
+    EXPECT_EQ(count_large_pairs(read, find_target("qtool"), 128), 0);
   }
 }
 
@@ -162,7 +162,7 @@ TEST_F(ChoosePairs, AreCheckedWhereAModelSaysThatTheyAreLimited) {
     StaticOptions options;
     options.types.weight_pairs = pairs;
     Graph graph = quantize(fp32.graph(), table, options).graph;
-    if (says_limited) graph.info.metadata[std::string(kPairsKey)] = "limited";
+    if (says_limited) graph.info.metadata[std::string(kPairsKey)] = "128";
     const Executor int8(prepare(load_onnx_bytes(save_onnx_bytes(graph), {}, "model")));
     EvalOptions eval;
     eval.preprocess = options_.collect.preprocess;
@@ -172,6 +172,32 @@ TEST_F(ChoosePairs, AreCheckedWhereAModelSaysThatTheyAreLimited) {
   EXPECT_THAT(faults_of(WeightPairs::kFree, false), testing::IsEmpty());
   EXPECT_THAT(faults_of(WeightPairs::kFree, true),
               testing::ElementsAre(testing::HasSubstr("may saturate, although")));
+}
+
+// The limit depends on the largest activation, so verify() takes it from the model.
+TEST_F(ChoosePairs, AreCheckedAgainstTheLimitOfTheirActivations) {
+  const Executor fp32(dear_layer());
+  for (const DType dtype : {DType::kUInt8, DType::kInt8}) {
+    CalibrateOptions calibrates = options_;
+    calibrates.types.weight_pairs = WeightPairs::kLimited;
+    calibrates.types.activation_bits = 7;
+    calibrates.types.activation_dtype = dtype;
+    const CalibrationTable table = calibrate(fp32, folder_.list(), calibrates).table;
+    const Graph graph = quantize(fp32.graph(), table, StaticOptions()).graph;
+    const Executor int8(prepare(load_onnx_bytes(save_onnx_bytes(graph), {}, "model")));
+    EXPECT_GT(count_large_pairs(int8.graph(), find_target("cpu"), 128), 0);
+    EvalOptions eval;
+    eval.preprocess = options_.collect.preprocess;
+    EXPECT_THAT(verify(fp32, int8, folder_.list(), eval, 0.0).faults, testing::IsEmpty());
+  }
+}
+
+// Its scales were not raised, so the table must not say so.
+TEST_F(ChoosePairs, AreNotInATableForAnotherTarget) {
+  const Executor fp32(one_layer(cheap_weights()));
+  options_.target = "qtool";
+  options_.types.weight_pairs = WeightPairs::kLimited;
+  EXPECT_FALSE(calibrated(fp32).table.types.weight_pairs);
 }
 
 // ONNX Runtime multiplies the matrices of dynamic models with that instruction, but not their

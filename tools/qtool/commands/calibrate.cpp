@@ -87,9 +87,9 @@ Collection collected(const CalibrateCommand& options, const Model& model, const 
   return collection;
 }
 
-// Limits the pairs of weights in `table` if that costs little, and says so.
-void limit_pairs(const Executor& fp32, const Samples& samples, CalibrateOptions library,
-                 ProgressStyle style, CalibrationTable& table) {
+// Calls choose_pairs() and prints what it chose.
+void choose_and_print_pairs(const Executor& fp32, const Samples& samples, CalibrateOptions library,
+                            ProgressStyle style, CalibrationTable& table) {
   std::optional<PairChoice> pairs;
   {
     ProgressDisplay progress("compare pairs of weights", std::string(samples.noun()), style,
@@ -136,7 +136,8 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   if (again) {
     collection = read_statistics(options.statistics.from, "--from");
     if (options.model.empty()) options.model = model_of(options.statistics.from, collection);
-    if (!library.types.weight_pairs) {  // without images their cost cannot be measured again
+    // Without images their cost cannot be measured again.
+    if (!library.types.weight_pairs && find_target(library.target).adds_pairs_in_16_bits) {
       library.types.weight_pairs =
           read_table_file(options.statistics.from, {}, {}).table.types.weight_pairs;
     }
@@ -191,7 +192,8 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
                  " weights in ", to_fixed(took.count(), 1), " ms"));
 
   if (observed) {
-    limit_pairs(*model.executor, *observed, library, options.run.progress_style(), table);
+    choose_and_print_pairs(*model.executor, *observed, library, options.run.progress_style(),
+                           table);
   }
   for (const std::string& rewrite : asked_rewrites) {
     const auto& made = table.rewrites.names;

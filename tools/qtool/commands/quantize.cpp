@@ -216,7 +216,9 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   summary.report = std::move(int8.report);
   if (named) int8.graph.info.metadata[std::string(kPreprocessKey)] = to_json_text(*named);
   warn_of(summary.report, options.table);
-  warn_of_pairs(summary.report, made.inputs);
+  const bool follows_table = mode == QuantizeMode::kStatic && !recipe.types.weight_pairs;
+  warn_of_pairs(summary.report,
+                follows_table ? made.inputs.table.types.weight_pairs : recipe.types.weight_pairs);
   if (options.verify.given()) {
     write.verify = [&](const WrittenModel& written) {
       return verify_with_progress(fp32, written.open(), *samples, make, options.run,

@@ -52,8 +52,8 @@ void TypeOptions::add_to(Command& command) {
   word("--weight-pairs", weight_pairs_,
        "Whether neighbouring weights are limited so that no sum of two products saturates in 16 "
        "bits\n"
-       "For ONNX Runtime on processors without VNNI. Without it, they are limited if that costs at "
-       "most 0.2 dB on some of the images.",
+       "For ONNX Runtime on processors without VNNI. Without it, calibrate limits them if that "
+       "costs some images at most 0.2 dB (median), and quantize does as the table says.",
        {"limited", "free"});
   word("--activations", activations_, "Type of activations, unsigned or signed", {"u8", "s8"});
   command.flag("--symmetric", symmetric_, "Activations without a zero point of their own")
