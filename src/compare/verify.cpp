@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::int64_t kMostVerified = 20;  // enough to see that a model is broken
 
-}  // namespace
-
 // The pairs of weights beyond the limit that the model itself names.
 std::int64_t pairs_beyond_own_limit(const Executor& int8) {
   const auto& metadata = int8.whole_graph().info.metadata;
@@ -26,6 +24,8 @@ std::int64_t pairs_beyond_own_limit(const Executor& int8) {
                            static_cast<std::int32_t>(std::clamp<std::int64_t>(
                                parse_int(limit->second, kPairsKey), 0, 32767)));
 }
+
+}  // namespace
 
 Verification verify(const Executor& fp32, const Executor& int8, const Samples& samples,
                     const EvalOptions& options, double min_sqnr_db) {

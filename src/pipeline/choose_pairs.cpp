@@ -22,14 +22,8 @@ namespace {
 constexpr std::int64_t kMostCompared = 32;
 constexpr std::int64_t kComparedAtOnce = 8;  // at least, if there are so many
 
-/// A table, and the model that it gives.
-struct Candidate {
-  CalibrationTable table;
-  Quantized model;
-};
-
-Candidate make(const Executor& fp32, const CalibrateOptions& options, CalibrationTable table,
-               WeightPairs pairs) {
+StaticOptions options_for(const CalibrateOptions& options, const CalibrationTable& table,
+                          WeightPairs pairs) {
   StaticOptions choices;
   choices.target = options.target;
   choices.exclude = options.overrides.exclude;
@@ -39,10 +33,7 @@ Candidate make(const Executor& fp32, const CalibrateOptions& options, Calibratio
   choices.model_fingerprint = options.collect.model_fingerprint;
   choices.threads = options.collect.threads;
   choices.stop = options.stop;
-  Candidate made{std::move(table), {}};
-  fill_weight_entries(fp32.graph(), choices, made.table);
-  made.model = quantize(fp32.whole_graph(), made.table, choices);
-  return made;
+  return choices;
 }
 
 /// By output, the SQNR that limited pairs cost one sample. Empty for a sample that was not used.
@@ -123,11 +114,15 @@ class PairTrial {
 
 std::optional<PairChoice> choose(const Executor& fp32, const Samples& samples,
                                  const CalibrateOptions& options, CalibrationTable& table) {
-  const Candidate free = make(fp32, options, table, WeightPairs::kFree);
-  if (free.model.report.saturating_pairs == 0) return std::nullopt;
-  Candidate limited = make(fp32, options, table, WeightPairs::kLimited);
+  const Quantized free =
+      quantize(fp32.whole_graph(), table, options_for(options, table, WeightPairs::kFree));
+  if (free.report.saturating_pairs == 0) return std::nullopt;
+  const StaticOptions limits = options_for(options, table, WeightPairs::kLimited);
+  CalibrationTable limited = table;
+  fill_weight_entries(fp32.graph(), limits, limited);
   const Samples some = samples.spread(std::min(kMostCompared, samples.size()));
-  PairTrial trial(fp32, free.model.graph, limited.model.graph, some, options);
+  PairTrial trial(fp32, free.graph, quantize(fp32.whole_graph(), limited, limits).graph, some,
+                  options);
   const std::int64_t rounds = std::max<std::int64_t>(some.size() / kComparedAtOnce, 1);
   for (std::int64_t round = 0; round < rounds; ++round) {
     trial.run(some.part(round, rounds));
@@ -137,9 +132,9 @@ std::optional<PairChoice> choose(const Executor& fp32, const Samples& samples,
   }
   if (trial.used() == 0) return std::nullopt;
   const double cost = trial.cost().median;
-  const PairChoice choice{free.model.report.saturating_pairs, cost, trial.used(),
+  const PairChoice choice{free.report.saturating_pairs, cost, trial.used(),
                           cost <= kMostPairCostDb};
-  if (choice.is_limited) table = std::move(limited.table);
+  if (choice.is_limited) table = std::move(limited);
   return choice;
 }
 

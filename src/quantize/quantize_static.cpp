@@ -109,9 +109,7 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
     check_stop_inside();  // the scales of a large layer may take seconds
     StagedLayer staged{ground.scaled_layer(node, ports, options.threads), false};
     round_weights(graph, rounding, learned.rounded, staged.layer, report);
-    const Layer& layer = staged.layer;
-    report.saturating_pairs += count_large_pairs(
-        layer.integers, layer, pair_limit_of(graph, node, layer.layout, ground.target()));
+    report.saturating_pairs += saturating_pairs(graph, ground.target(), staged.layer);
     staged.corrected = correct_bias(graph, ground.target(), shift, staged.layer, report);
     return staged;
   };

@@ -51,13 +51,13 @@ StagedLayer stage_weights(const Graph& graph, const Target& target, NodeId node,
   StagedLayer staged{begin_layer(graph, node, ports, scheme, input), false};
   // ONNX Runtime multiplies the signed weights of a ConvInteger in another way.
   const bool adds_pairs = on_integers && traits_of(graph.node(node)).kind == OpKind::kMatrixProduct;
-  const std::int32_t limit =
-      adds_pairs ? pair_limit_of(graph, node, staged.layer.layout, target) : 0;
-  if (target.weight_pairs == WeightPairs::kLimited) staged.layer.pair_limit = limit;
+  if (adds_pairs && target.weight_pairs == WeightPairs::kLimited) {
+    staged.layer.pair_limit = pair_limit_of(graph, node, staged.layer.layout, target);
+  }
   choose_scales(staged.layer, target.weight_method, Granularity::kPerChannel, std::nullopt,
                 options.threads);
   round_weights(staged.layer, rounding);
-  report.saturating_pairs += count_large_pairs(staged.layer.integers, staged.layer, limit);
+  if (adds_pairs) report.saturating_pairs += saturating_pairs(graph, target, staged.layer);
   staged.corrected = correct_bias(graph, target, shift, staged.layer, report);
   return staged;
 }

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -159,6 +162,54 @@ inline const Emitted& emitted_with_defaults(const Network& network) {
   return place != known.end() ? place->second
                               : known.emplace(network.name, emit(network)).first->second;
 }
+
+/// The answers of both runtimes to one image.
+struct BothAnswers {
+  OtherRun other;               ///< without ops if ONNX Runtime did not run; the test fails then
+  std::vector<double> sqnr_db;  ///< ours against those of ONNX Runtime, by output
+};
+
+/// A quantized network, saved to a file that both runtimes run.
+class InBothRuntimes {
+ public:
+  explicit InBothRuntimes(const Emitted& emitted) : emitted_(emitted) {
+    save_onnx(emitted.quantized.graph, saved_);
+    ours_.emplace(prepare(load_onnx(saved_)));
+    plan_ = ours_->compile({});
+  }
+
+  [[nodiscard]] const fs::path& saved() const { return saved_; }
+  [[nodiscard]] const Plan& plan() const { return *plan_; }
+
+  BothAnswers run(const ImageEntry& entry) {
+    std::vector<BadImage> bad;
+    const auto image = load_preprocessed(entry, emitted_.preprocess, BadImages::kFail, bad);
+    BothAnswers answers;
+    answers.other = run_other(saved_, {{plan_->inputs()[0].name, *image}}, folder_.path);
+    if (answers.other.ops.empty()) return answers;
+    const TensorView input = *image;
+    const auto outputs = plan_->run({&input, 1}, workspace_);
+    const std::vector<std::vector<float>>& others = answers.other.outputs;
+    EXPECT_EQ(outputs.size(), others.size());
+    for (std::size_t o = 0; o < std::min(outputs.size(), others.size()); ++o) {
+      const auto values = outputs[o].values<float>();
+      EXPECT_EQ(values.size(), others[o].size());
+      answers.sqnr_db.push_back(values.size() == others[o].size() ? sqnr_db_of(values, others[o])
+                                                                  : 0.0);
+      std::printf("%s, output %d: %.1f dB\n", entry.path.filename().c_str(), static_cast<int>(o),
+                  answers.sqnr_db.back());
+    }
+    return answers;
+  }
+
+ private:
+  const Emitted& emitted_;
+  TemporaryFolder folder_;
+  fs::path saved_ = folder_.path / "model.onnx";
+  std::optional<Executor> ours_;
+  std::shared_ptr<const Plan> plan_;
+  Workspace workspace_;
+};
 
 class OnnxRuntime : public testing::TestWithParam<Network> {
  protected:

@@ -52,7 +52,7 @@ struct LearnReport {
   std::vector<Took> took;             ///< by step, in their order
   std::optional<RangeTuning> tuning;  ///< its ranges are in Learned; nothing: not tuned, or no time
   bool tuning_ran_out_of_time = false;
-  std::optional<PairChoice> pairs;   ///< nothing: the back-end adds in more than 16 bits
+  std::optional<PairChoice> pairs;   ///< see choose_pairs()
   bool nothing_was_rounded = false;  ///< no layer can be rounded on images: all are to nearest
   std::vector<BadImage> bad;         ///< images that the last such step left out
   std::optional<std::string> doubt;  ///< why the samples may be unfit to set ranges

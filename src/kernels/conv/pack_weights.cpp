@@ -116,12 +116,11 @@ enum class GroupSteps : std::uint8_t {
   kSplit,  ///< two narrow steps, because a wide step for the second byte would read behind the row
 };
 
-// Whether no pair of a group exceeds the limit, which is at least the largest weight.
+// Whether no pair of a group exceeds the limit.
 bool fit_pairs(std::span<const std::int8_t> group, std::int32_t limit) {
   bool fit = true;
   for (std::size_t at = 0; at < group.size(); at += 2) {  // no exit, so that it is vectorized
-    const std::int32_t sum = group[at] + group[at + 1];
-    fit &= sum <= limit && -sum <= limit;
+    fit &= !exceeds_pair_limit<std::int32_t>(group[at], group[at + 1], limit);
   }
   return fit;
 }

@@ -90,38 +90,20 @@ __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns&
   }
 }
 
-// Adds the products of one group of four bytes of every row and 16 channels to `acc`.
-template <unsigned kRows>
+// Adds the products of one step and every row for 16 channels to `acc`. `sums(four, weights)`: the
+// sum of the step's products in 32 bits, for the same four bytes and eight channels.
+template <unsigned kRows, typename Sums>
 QTOOL_INLINE inline void multiply(__m256i* acc, const std::uint8_t* const* rows,
-                                  std::int64_t offset, const std::int8_t* weights) {
-  const __m256i ones = _mm256_set1_epi16(1);
+                                  std::int64_t offset, const std::int8_t* weights,
+                                  const Sums& sums) {
   const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
   const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 32));
   unroll<kRows>([&](auto m) QTOOL_INLINE {
     int four = 0;
     __builtin_memcpy(&four, rows[m] + offset, 4);
     const __m256i input = _mm256_set1_epi32(four);
-    acc[2 * m] =
-        _mm256_add_epi32(acc[2 * m], _mm256_madd_epi16(_mm256_maddubs_epi16(input, low), ones));
-    acc[2 * m + 1] = _mm256_add_epi32(acc[2 * m + 1],
-                                      _mm256_madd_epi16(_mm256_maddubs_epi16(input, high), ones));
-  });
-}
-
-// Adds the products of the first and the third byte of a group of every row and 16 channels to
-// `acc`.
-template <unsigned kRows>
-QTOOL_INLINE inline void multiply_words(__m256i* acc, const std::uint8_t* const* rows,
-                                        std::int64_t offset, const std::int8_t* weights) {
-  const __m256i even_bytes = _mm256_set1_epi16(0xff);
-  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
-  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 32));
-  unroll<kRows>([&](auto m) QTOOL_INLINE {
-    int four = 0;
-    __builtin_memcpy(&four, rows[m] + offset, 4);
-    const __m256i input = _mm256_and_si256(_mm256_set1_epi32(four), even_bytes);
-    acc[2 * m] = _mm256_add_epi32(acc[2 * m], _mm256_madd_epi16(input, low));
-    acc[2 * m + 1] = _mm256_add_epi32(acc[2 * m + 1], _mm256_madd_epi16(input, high));
+    acc[2 * m] = _mm256_add_epi32(acc[2 * m], sums(input, low));
+    acc[2 * m + 1] = _mm256_add_epi32(acc[2 * m + 1], sums(input, high));
   });
 }
 
@@ -133,6 +115,13 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
   unroll<kSums>([&](auto i) QTOOL_INLINE {
     acc[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(call.bias + 8U * (i % 2)));
   });
+  const auto narrow = [](__m256i four, __m256i bytes) QTOOL_INLINE {
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(four, bytes), _mm256_set1_epi16(1));
+  };
+  const auto wide = [](__m256i four, __m256i words) QTOOL_INLINE {
+    const __m256i first_and_third = _mm256_and_si256(four, _mm256_set1_epi16(0xff));
+    return _mm256_madd_epi16(first_and_third, words);
+  };
   const std::int8_t* weights = call.weights;
   const std::int32_t* start = call.starts;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
@@ -145,11 +134,11 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
       unroll<kRows>([&](auto m) QTOOL_INLINE { rows[m] = table[m] + call.row_offset; });
     }
     for (const auto* end = call.starts + call.steps[tap].narrow_end; start < end; ++start) {
-      multiply<kRows>(acc, rows, *start, weights);
+      multiply<kRows>(acc, rows, *start, weights, narrow);
       weights += kStep;
     }
     for (const auto* end = call.starts + call.steps[tap].wide_end; start < end; ++start) {
-      multiply_words<kRows>(acc, rows, *start, weights);
+      multiply<kRows>(acc, rows, *start, weights, wide);
       weights += kStep;
     }
   }

@@ -202,10 +202,10 @@ void fit_scales_to_pairs(Layer& layer, int threads) {
   });
 }
 
-void limit_pairs(const Layer& layer, std::span<std::int8_t> integers, int threads) {
+void limit_pairs(const Layer& layer, std::span<std::int8_t> integers) {
   const auto weights = layer.weights.values<float>();
   const std::int32_t largest = limits_of(layer.scheme).max;
-  parallel_items(layer.ports.channels, resolve_threads(threads), [&](std::int64_t c, int) {
+  for (std::int64_t c = 0; c < layer.ports.channels; ++c) {
     const float scale = layer.affines.at(static_cast<std::size_t>(c)).scale;
     const auto limit = [&](std::size_t first, std::size_t second) {
       std::int8_t& a = integers[first];
@@ -221,7 +221,7 @@ void limit_pairs(const Layer& layer, std::span<std::int8_t> integers, int thread
       b = static_cast<std::int8_t>(sign * nearest.second);
     };
     each_pair(layer.layout, c, limit, kIgnore);
-  });
+  }
 }
 
 std::optional<std::int64_t> partner_of(const WeightLayout& layout, std::int64_t element) {
@@ -233,6 +233,11 @@ std::optional<std::int64_t> partner_of(const WeightLayout& layout, std::int64_t 
 
 std::int64_t count_large_pairs(const Tensor& integers, const Layer& layer, std::int32_t limit) {
   return count_large(integers, layer.layout, layer.ports.channels, limit);
+}
+
+std::int64_t saturating_pairs(const Graph& graph, const Target& target, const Layer& layer) {
+  return count_large_pairs(layer.integers, layer,
+                           pair_limit_of(graph, layer.node, layer.layout, target));
 }
 
 std::int64_t count_large_pairs(const Graph& int8, const Target& target, std::int32_t limit) {

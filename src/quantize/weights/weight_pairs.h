@@ -35,9 +35,8 @@ std::int32_t pair_limit_of(const Graph& graph, NodeId node, const WeightLayout& 
 void fit_scales_to_pairs(Layer& layer, int threads = 0);
 
 /// Replaces each pair of `integers` beyond the limit by the integers within it that are nearest to
-/// the real weights. `integers`: those nearest to the weights, in their order. `threads`: as above.
-/// Cost: one pass.
-void limit_pairs(const Layer& layer, std::span<std::int8_t> integers, int threads = 0);
+/// the real weights. `integers`: those nearest to the weights, in their order. Cost: one pass.
+void limit_pairs(const Layer& layer, std::span<std::int8_t> integers);
 
 /// The other weight of a pair. Both are elements of an output channel, input * taps + tap. Nothing
 /// for the last one of an odd number.
@@ -53,6 +52,9 @@ constexpr std::int32_t beside(std::int32_t partner, std::int32_t q, std::int32_t
 /// The number of pairs beyond `limit` if the weights of a layer were `integers`. None if the limit
 /// is 0. Cost: one pass.
 std::int64_t count_large_pairs(const Tensor& integers, const Layer& layer, std::int32_t limit);
+
+/// The number of pairs of a rounded layer that saturate for large activations. Cost: one pass.
+std::int64_t saturating_pairs(const Graph& graph, const Target& target, const Layer& layer);
 
 /// The number of pairs beyond `limit` in a prepared INT8 model for a target: of the Conv, Gemm and
 /// MatMul that have a limit, whose weights are int8 constants behind a DequantizeLinear. None if

@@ -162,7 +162,7 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   const Calibration calibration(*model.executor, library);
   std::optional<SourcedPreprocess> preprocess;
   UnusedFiles unused;
-  std::optional<Samples> observed;
+  std::optional<Samples> samples;
   if (again) {
     if (collection.preprocess) {
       preprocess = {*collection.preprocess,
@@ -178,10 +178,9 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
     preprocess =
         options.preprocess.choose_for(options.images, model.stored_preprocess(), model.loaded);
     if (preprocess) library.collect.preprocess = preprocess->preprocess;
-    const Samples samples = options.images.list(graph);
-    collection = collected(options, model, samples, library);
-    unused = {collection.bad, samples.passed_over()};
-    observed = samples;
+    samples = options.images.list(graph);
+    collection = collected(options, model, *samples, library);
+    unused = {collection.bad, samples->passed_over()};
   }
   if (const std::optional<std::string> doubt = doubtful(collection)) warning(*doubt);
 
@@ -191,9 +190,8 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   detail(to_text("decided ", table.activations.size(), " ranges and ", table.weights.size(),
                  " weights in ", to_fixed(took.count(), 1), " ms"));
 
-  if (observed) {
-    choose_and_print_pairs(*model.executor, *observed, library, options.run.progress_style(),
-                           table);
+  if (samples) {
+    choose_and_print_pairs(*model.executor, *samples, library, options.run.progress_style(), table);
   }
   for (const std::string& rewrite : asked_rewrites) {
     const auto& made = table.rewrites.names;
