@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "graph/edit.h"
 #include "lower/passes.h"
+#include "quant/weight_extremes.h"
 #include "tensor/transposed.h"
 
 namespace qtool {
@@ -77,10 +78,7 @@ bool integer_sums_fit(const ProductParts& parts, const Tensor& weights) {
   const std::size_t depth = channels == 0 ? 0 : values.size() / channels;
   for (std::size_t c = 0; c < channels; ++c) {
     const std::int32_t zero_point = parts.weights.affines.at(c).zero_point;
-    std::int64_t largest = 0;
-    for (const std::int8_t value : values.subspan(c * depth, depth)) {
-      largest = std::max(largest, std::abs(std::int64_t{value} - zero_point));
-    }
+    const std::int64_t largest = extremes_of(values.subspan(c * depth, depth)).largest(zero_point);
     const auto& integers = parts.bias.integers;
     const std::int64_t bias = integers.empty() ? 0 : std::abs(std::int64_t{integers[c]});
     if (static_cast<std::int64_t>(depth) * 255 * largest + bias >= kLimit) return false;

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "kernels/conv/driver.h"
 #include "qtool/base/error.h"
+#include "quant/weight_extremes.h"
 
 namespace qtool {
 namespace {
@@ -75,15 +76,12 @@ std::int32_t fold_bias(const ConvWeights& weights, std::size_t channel, std::siz
                        std::int32_t input_offset) {
   const std::int64_t bias = weights.bias.empty() ? 0 : weights.bias[channel];
   const std::int32_t zero_point = zero_point_of(weights, channel);
-  std::int64_t largest = 0;
-  std::int64_t sum = 0;
-  for (const std::int8_t value : weights.values.subspan(channel * per_channel, per_channel)) {
-    const std::int64_t weight = std::int64_t{value} - zero_point;
-    largest = std::max(largest, std::abs(weight));
-    sum += weight;
-  }
+  const WeightExtremes found =
+      extremes_of(weights.values.subspan(channel * per_channel, per_channel));
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   const auto depth = static_cast<std::int64_t>(per_channel);
+  const std::int64_t largest = found.largest(zero_point);
+  const std::int64_t sum = found.sum - depth * zero_point;
   // Divides instead of multiplying, which could overflow: the depth comes from a file.
   if (std::abs(bias) >= kLimit ||
       (largest > 0 && depth > (kLimit - 1 - std::abs(bias)) / (255 * largest))) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -70,11 +71,16 @@ std::vector<std::int32_t> places_of(const ConvWeights& weights, const PackedPane
 }
 
 // Packs the weights of one output channel and one tap: `group` bytes at `packed` and at every
-// `stride` bytes after it. `packed` holds zeros.
-void pack_row(const std::int8_t* filter, std::span<const std::int32_t> places, std::int64_t group,
-              std::int64_t stride, std::int8_t* packed) {
+// `stride` bytes after it. `packed` holds zeros. `dense`: the places count up from 0. `group`:
+// an integer, which may be a constant.
+template <typename Group>
+void pack_row(const std::int8_t* filter, std::span<const std::int32_t> places, bool dense,
+              Group group, std::int64_t stride, std::int8_t* packed) {
   const auto bytes = std::ssize(places);
   std::int64_t k = 0;
+  for (; dense && k + group <= bytes; k += group, packed += stride) {
+    std::memcpy(packed, filter + k, static_cast<std::size_t>(group));
+  }
   for (; k + group <= bytes; k += group, packed += stride) {
     for (std::int64_t byte = 0; byte < group; ++byte) {
       packed[byte] = filter[places[static_cast<std::size_t>(k + byte)]];
@@ -96,14 +102,19 @@ void pack_unit(const PackedPanels& panels, const PanelUnit& unit, const GemmLayo
   const std::int64_t filter_size =
       weights.in_channels / weights.groups * weights.kernel_h * weights.kernel_w;
   const auto real_bytes = places.size() / static_cast<std::size_t>(panels.taps);
+  const bool dense = weights.kernel_h * weights.kernel_w == 1;
   for (std::int64_t term = 0; term < panels.terms; ++term) {
     for (std::int64_t c = 0; c < unit.channels; ++c) {
       const std::int8_t* filter =
           folded.values.data() + (term * weights.out_channels + unit.channel + c) * filter_size;
       for (std::int64_t tap = 0; tap < panels.taps; ++tap) {
-        pack_row(filter, places.subspan(static_cast<std::size_t>(tap) * real_bytes, real_bytes),
-                 layout.group, stride,
-                 packed + (term * panels.taps + tap) * tap_bytes + c * layout.group);
+        const auto row = places.subspan(static_cast<std::size_t>(tap) * real_bytes, real_bytes);
+        std::int8_t* const to = packed + (term * panels.taps + tap) * tap_bytes + c * layout.group;
+        if (layout.group == 4) {
+          pack_row(filter, row, dense, std::integral_constant<std::int64_t, 4>(), stride, to);
+        } else {
+          pack_row(filter, row, dense, layout.group, stride, to);
+        }
       }
     }
   }
