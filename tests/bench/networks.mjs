@@ -1,6 +1,6 @@
 // Measures whole networks and prints the tables of docs/benchmarks.md.
 //
-//   node tests/bench/networks.mjs accuracy|correction|speed|float|collection --qtool PATH
+//   node tests/bench/networks.mjs accuracy|correction|speed|float|collection|pairs --qtool PATH
 //                             [--data DIR] [--network NAME] [--work DIR] [--rounds N]
 //                             [--threads N[,N]] [--packages DIR]
 //
@@ -15,6 +15,8 @@
 // collection: time and peak memory of `calibrate` on 100 photographs, in turn with `eval` of the same
 //            FP32 model on the same photographs, which decodes and infers but observes nothing. Takes
 //            resnet18 and resnet50 too when make_resnets.py has put them into the --work folder.
+// pairs:     time of `calibrate` on 100 photographs with its choice of --weight-pairs, in turn with
+//            --weight-pairs free, which needs no choice. Takes the resnets as above.
 // --data is a folder like the one the tests read from (QTOOL_SHARED_DATA); without it only the
 // embedded networks are measured. --packages is the folder in which onnxruntime-node is installed
 // (the build folder of the interop tests). --network measures one network only. `accuracy` makes
@@ -31,7 +33,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const [mode, ...rest] = process.argv.slice(2);
 const options = { qtool: '', data: '', network: '', work: 'build/networks', rounds: '7', threads: '1', packages: 'build/release/tests/interop' };
 for (let i = 0; i < rest.length; i += 2) options[rest[i].replace(/^--/, '')] = rest[i + 1];
-const modes = { accuracy, correction, speed, float, collection };
+const modes = { accuracy, correction, speed, float, collection, pairs };
 if (!modes[mode] || !options.qtool) {
   console.error(`usage: networks.mjs ${Object.keys(modes).join('|')} --qtool PATH [--data DIR] [--network NAME] [--work DIR]`);
   process.exit(2);
@@ -261,18 +263,39 @@ function measured(...args) {
   return { wall, cpu: user + system, peak: kilobytes / 1024 };
 }
 
-function collection() {
+// The networks whose calibration on photographs is timed.
+function calibrated_on_photos() {
   const photos = networks.filter((n) => n.images === 'photos');
   const resnets = ['resnet18', 'resnet50'].map((name) => ({ ...photos[0], name,
     model: `${options.work}/${name}.onnx` })).filter((n) => fs.existsSync(n.model));
+  return asked([...photos, ...resnets]);
+}
+
+function pairs() {
+  head('network', 'threads', 'calibrate s', 'with --weight-pairs free s', 'ratio');
+  for (const n of calibrated_on_photos()) {
+    const seconds = [[], []];
+    for (let round = 0; round < Number(options.rounds); ++round) {
+      for (const [i, flags] of [[], ['--weight-pairs', 'free']].entries()) {
+        seconds[i].push(measured('calibrate', n.model, '--images', n.calib, '--limit', '100',
+          '--threads', options.threads, ...n.flags, ...flags, '-o',
+          `${options.work}/${n.name}.pairs.json`).wall);
+      }
+    }
+    row(n.name, options.threads, ...seconds.map((s) => median(s).toFixed(2)),
+      median(seconds[0].map((s, i) => s / seconds[1][i])).toFixed(2));
+  }
+}
+
+function collection() {
   head('network', 'threads', 'calibrate s', 'FP32 s', 'ratio', 'calibrate CPU s', 'FP32 CPU s',
     'CPU ratio', 'peak MB', 'peak MB, 20 photographs');
-  for (const n of asked([...photos, ...resnets])) {
+  for (const n of calibrated_on_photos()) {
     for (const threads of [1, 2]) {
       const images = (limit) => ['--images', n.calib, '--limit', String(limit), '--threads',
         String(threads), ...n.flags];
-      const calibrate = (limit) => measured('calibrate', n.model, ...images(limit), '-o',
-        `${options.work}/${n.name}.collection.json`);
+      const calibrate = (limit) => measured('calibrate', n.model, ...images(limit),
+        '--weight-pairs', 'free', '-o', `${options.work}/${n.name}.collection.json`);
       const [ours, bare] = [[], []];
       for (let round = 0; round < Number(options.rounds); ++round) {
         ours.push(calibrate(100));
