@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "compare/intervals.h"
 #include "compare/metrics.h"
 #include "compare/model_pair.h"
 #include "compare/output_noise.h"
@@ -19,8 +20,10 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostCompared = 32;
-constexpr std::int64_t kComparedAtOnce = 8;  // at least, if there are so many
+constexpr std::int64_t kMostCompared = 16;
+constexpr std::int64_t kComparedAtOnce = 4;  // at least, if there are so many
+// A sample counts no more than this. Without noise, its SQNR would be infinite.
+constexpr double kMostOfSampleDb = 6.0;
 
 StaticOptions options_for(const CalibrateOptions& options, const CalibrationTable& table,
                           WeightPairs pairs) {
@@ -34,6 +37,17 @@ StaticOptions options_for(const CalibrateOptions& options, const CalibrationTabl
   choices.threads = options.collect.threads;
   choices.stop = options.stop;
   return choices;
+}
+
+struct PairCost {
+  double decibels = 0.0;
+  std::optional<Interval> interval{};
+};
+
+double mean_of(std::span<const double> values) {
+  double sum = 0.0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
 }
 
 /// By output, the SQNR that limited pairs cost one sample. Empty for a sample that was not used.
@@ -70,7 +84,8 @@ class PairTrial {
       const auto free = worker.reference.compare(free_plan_->run(inputs, worker.free));
       const auto limited = worker.reference.compare(limited_plan_->run(inputs, worker.limited));
       for (const std::size_t o : outputs_) {
-        by_sample[entry].push_back(free[o].decibels() - limited[o].decibels());
+        const double cost = free[o].decibels() - limited[o].decibels();
+        by_sample[entry].push_back(std::clamp(cost, -kMostOfSampleDb, kMostOfSampleDb));
       }
     };
     static_cast<void>(
@@ -81,15 +96,15 @@ class PairTrial {
 
   [[nodiscard]] std::int64_t used() const { return std::ssize(costs_); }
 
-  /// The median over the samples, for the output that loses most, and its interval. Zeros if
-  /// nothing was compared.
-  [[nodiscard]] MedianInterval cost() const {
-    MedianInterval worst;
+  /// The mean over the samples, for the output that loses most, and its interval. The interval is
+  /// empty for few samples.
+  [[nodiscard]] PairCost cost() const {
+    PairCost worst;
     for (std::size_t o = 0; o < outputs_.size() && !costs_.empty(); ++o) {
       std::vector<double> values;
       for (const SampleCosts& costs : costs_) values.push_back(costs[o]);
-      const MedianInterval cost = median_interval(std::move(values));
-      if (o == 0 || cost.median > worst.median) worst = cost;
+      const double mean = mean_of(values);
+      if (o == 0 || mean > worst.decibels) worst = {mean, mean_interval(values)};
     }
     return worst;
   }
@@ -126,14 +141,14 @@ std::optional<PairChoice> choose(const Executor& fp32, const Samples& samples,
   const std::int64_t rounds = std::max<std::int64_t>(some.size() / kComparedAtOnce, 1);
   for (std::int64_t round = 0; round < rounds; ++round) {
     trial.run(some.part(round, rounds));
-    const MedianInterval cost = trial.cost();
-    // Single samples differ by a decibel, so few of them show only a clear cost.
-    if (cost.low > kMostPairCostDb || cost.high <= kMostPairCostDb) break;
+    const std::optional<Interval> interval = trial.cost().interval;
+    // Single samples differ by decibels, so few of them show only a clear cost.
+    if (interval && (interval->low > kMostPairCostDb || interval->high <= kMostPairCostDb)) break;
   }
   if (trial.used() == 0) return std::nullopt;
-  const double cost = trial.cost().median;
-  const PairChoice choice{free.report.saturating_pairs, cost, trial.used(),
-                          cost <= kMostPairCostDb};
+  const PairCost cost = trial.cost();
+  const PairChoice choice{free.report.saturating_pairs, cost.decibels, cost.interval, trial.used(),
+                          cost.decibels <= kMostPairCostDb};
   if (choice.is_limited) table = std::move(limited);
   return choice;
 }

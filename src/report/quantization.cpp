@@ -13,6 +13,7 @@
 #include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "compare/intervals.h"
 #include "json/json_text.h"
 #include "report/faster.h"
 #include "report/preprocessing_json.h"
@@ -149,6 +150,13 @@ std::string size_line(const QuantizationSummary& s) {
                           ? 0.0
                           : static_cast<double>(s.int8_bytes) / static_cast<double>(s.fp32_bytes);
   return to_text(s.output, ": ", s.int8_bytes, " bytes, ", percent(size, 1), " of FP32\n");
+}
+
+std::string text_of(const PairChoice& pairs, std::string_view noun) {
+  const std::string cost = to_text(to_fixed(pairs.cost_db, 2), " dB on ", pairs.samples, " ", noun,
+                                   pairs.samples == 1 ? "" : "s");
+  if (!pairs.interval) return cost;
+  return to_text(cost, " (", fixed_interval(pairs.interval, 2), " dB)");
 }
 
 std::string text_of(const Verification& verified) {

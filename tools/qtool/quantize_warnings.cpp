@@ -1,11 +1,11 @@
 #include "quantize_warnings.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
 #include "base/text.h"
 #include "console.h"
+#include "report/quantization.h"
 
 namespace qtool::tool {
 namespace {
@@ -24,8 +24,7 @@ std::string some_of(const std::vector<std::string>& names) {
 }  // namespace
 
 void print_pairs(const PairChoice& pairs, std::string_view noun) {
-  const std::string cost = to_text(to_fixed(std::max(pairs.cost_db, 0.0), 2), " dB on ",
-                                   pairs.samples, " ", noun, pairs.samples == 1 ? "" : "s");
+  const std::string cost = text_of(pairs, noun);
   if (pairs.is_limited) {
     note(to_text("pairs of weights: limited for processors without VNNI, costs ", cost));
     return;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qtool/answers/answer.h"
 #include "qtool/base/progress.h"
 #include "qtool/calib/collect.h"
 #include "qtool/calib/method.h"
@@ -38,10 +39,11 @@ CalibrateOptions calibrate_options(const Recipe& recipe);
 /// Whether limited pairs of weights are worth their cost, see Target::adds_pairs_in_16_bits.
 struct PairChoice {
   std::int64_t saturating_pairs = 0;  ///< QuantizeReport::saturating_pairs while pairs are free
-  /// SQNR with free pairs less SQNR with limited ones: the median over the samples, for the output
-  /// that loses most.
+  /// SQNR with free pairs less SQNR with limited ones: the mean over the samples, of which none
+  /// counts more than 6 dB, for the output that loses most.
   double cost_db = 0.0;
-  std::int64_t samples = 0;  ///< on which it was measured
+  std::optional<Interval> interval{};  ///< of the mean; empty for fewer than 6 samples
+  std::int64_t samples = 0;            ///< on which it was measured
   bool is_limited = false;
 };
 
@@ -93,8 +95,8 @@ class Calibration {
 /// processors on which the back-end's sums of two products saturate. Nothing where the options say
 /// which pairs they want, where no pair can saturate, or where the models cannot be compared; the
 /// table then stays. Both models are made without what an effort adds. Throws Error(kCancelled).
-/// Cost: two models are made. They and FP32 run on 8 samples, and on up to 32 while the interval of
-/// the median holds kMostPairCostDb.
+/// Cost: two models are made. They and FP32 run on 8 samples, and on up to 16 while the interval of
+/// the mean holds kMostPairCostDb.
 std::optional<PairChoice> choose_pairs(const Executor& fp32, const Samples& samples,
                                        const CalibrateOptions& options, CalibrationTable& table);
 

@@ -12,7 +12,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::size_t kVisits = 131072;  // weights times scales that are compared exactly
+constexpr std::size_t kVisits = 32768;  // weights times scales that are compared exactly
 constexpr std::size_t kPairLanes = 16;
 
 /// Calls pair(first, second) with the places in memory of each pair of a channel, and last(place)
@@ -36,15 +36,21 @@ constexpr auto kIgnore = [](std::size_t) {};
 
 float squared(float value) { return value * value; }
 
+/// Rounds half to even, without calling a function. For values below 2^22.
+float nearest(float value) {
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23
+  return (value + kRound) - kRound;
+}
+
 /// The magnitudes of two integers that sum to the limit, nearest to `first` and `second`, which are
 /// positive.
 std::pair<std::int32_t, std::int32_t> nearest_within(float first, float second, std::int32_t limit,
                                                      std::int32_t largest) {
   const float even = (first - second + static_cast<float>(limit)) / 2.0F;
   const auto least = static_cast<float>(limit - largest);
-  const auto nearest = static_cast<std::int32_t>(
-      std::clamp(std::nearbyint(even), least, static_cast<float>(largest)));
-  return {nearest, limit - nearest};
+  const auto chosen =
+      static_cast<std::int32_t>(std::clamp(nearest(even), least, static_cast<float>(largest)));
+  return {chosen, limit - chosen};
 }
 
 /// The weights of one slice, and the search for its scale. Lengths are in steps of the scale before
@@ -76,12 +82,14 @@ class SliceScale {
     const std::size_t steps = std::clamp<std::size_t>(visits, 32, 2048);
     std::vector<std::pair<double, float>> tried(steps + 1);
     for (std::size_t step = 0; step <= steps; ++step) {
-      const float factor = 1.0F + static_cast<float>(step) / static_cast<float>(steps);
-      tried[step] = {error_of(factor, static_cast<double>(weights_.size()) / 12.0), factor};
+      tried[step].second = 1.0F + static_cast<float>(step) / static_cast<float>(steps);
     }
     if (visits < tried.size()) {
-      std::ranges::sort(tried);
-      tried.resize(std::max<std::size_t>(visits, 4));
+      const double noise = static_cast<double>(weights_.size()) / 12.0;
+      for (auto& [error, factor] : tried) error = error_of(factor, noise);
+      const std::size_t kept = std::max<std::size_t>(visits, 4);
+      std::ranges::nth_element(tried, tried.begin() + static_cast<std::ptrdiff_t>(kept));
+      tried.resize(kept);
     }
     for (auto& [error, factor] : tried) error = error_of(factor, rounding_noise(factor));
     return std::ranges::min(tried).second;
@@ -96,11 +104,7 @@ class SliceScale {
   [[nodiscard]] float clipped(float weight) const {
     return std::clamp(weight, -largest_, largest_);
   }
-  [[nodiscard]] float rounded(float weight) const {
-    // Adding and subtracting 1.5 * 2^23 rounds half to even, without calling a function.
-    constexpr float kRound = 12582912.0F;
-    return (clipped(weight) + kRound) - kRound;
-  }
+  [[nodiscard]] float rounded(float weight) const { return nearest(clipped(weight)); }
   /// Squared steps of the raised scale.
   [[nodiscard]] float rounding_error(float weight) const {
     return squared(weight - rounded(weight));

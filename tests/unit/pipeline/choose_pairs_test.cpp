@@ -87,6 +87,9 @@ TEST_F(ChoosePairs, LimitsThemWhereThatCostsLittle) {
   EXPECT_LE(result.pairs->cost_db, kMostPairCostDb);
   EXPECT_TRUE(result.pairs->is_limited);
   EXPECT_EQ(result.pairs->samples, 6);
+  ASSERT_TRUE(result.pairs->interval);
+  EXPECT_LE(result.pairs->interval->low, result.pairs->cost_db);
+  EXPECT_GE(result.pairs->interval->high, result.pairs->cost_db);
   EXPECT_EQ(result.table.types.weight_pairs, WeightPairs::kLimited);
   EXPECT_EQ(saturating(fp32, result.table), 0);
 }
@@ -99,6 +102,25 @@ TEST_F(ChoosePairs, LeavesThemFreeWhereThatCostsMuch) {
   EXPECT_FALSE(result.pairs->is_limited);
   EXPECT_FALSE(result.table.types.weight_pairs);
   EXPECT_EQ(saturating(fp32, result.table), result.pairs->saturating_pairs);
+}
+
+// The interval says how sure the choice is.
+TEST_F(ChoosePairs, ComparesNoMoreImagesThanItNeeds) {
+  const ImageFolder many(kPairSide, 40);
+  const Executor cheap(one_layer(cheap_weights()));
+  const CalibrationResult sure = calibrate(cheap, many.list(), options_);
+  ASSERT_TRUE(sure.pairs && sure.pairs->interval);
+  EXPECT_EQ(sure.pairs->samples, 8);
+  EXPECT_LE(sure.pairs->interval->high, kMostPairCostDb);
+  const Executor dear(dear_layer());
+  const CalibrationResult unsure = calibrate(dear, many.list(), options_);
+  ASSERT_TRUE(unsure.pairs && unsure.pairs->interval);
+  EXPECT_EQ(unsure.pairs->samples, 16);
+  const ImageFolder few(kPairSide, 4);
+  const CalibrationResult unknown = calibrate(dear, few.list(), options_);
+  ASSERT_TRUE(unknown.pairs);
+  EXPECT_EQ(unknown.pairs->samples, 4);
+  EXPECT_FALSE(unknown.pairs->interval);
 }
 
 TEST_F(ChoosePairs, DoesWhatTheUserSays) {
