@@ -90,20 +90,24 @@ __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns&
   }
 }
 
-// Adds the products of one step and every row for 16 channels to `acc`. `sums(four, weights)`: the
-// sum of the step's products in 32 bits, for the same four bytes and eight channels.
-template <unsigned kRows, typename Sums>
+alignas(32) constexpr std::int16_t kLowBytes[] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                                  255, 255, 255, 255, 255, 255, 255, 255};
+
+// Adds the products of one step and every row for 16 channels to `acc`. `input(four)`: what the
+// step multiplies of the row's four bytes, which each channel gets; `sums(input, weights)`: the
+// sums of the products in 32 bits, for eight channels.
+template <unsigned kRows, typename Input, typename Sums>
 QTOOL_INLINE inline void multiply(__m256i* acc, const std::uint8_t* const* rows,
                                   std::int64_t offset, const std::int8_t* weights,
-                                  const Sums& sums) {
+                                  const Input& input, const Sums& sums) {
   const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
   const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 32));
   unroll<kRows>([&](auto m) QTOOL_INLINE {
     int four = 0;
     __builtin_memcpy(&four, rows[m] + offset, 4);
-    const __m256i input = _mm256_set1_epi32(four);
-    acc[2 * m] = _mm256_add_epi32(acc[2 * m], sums(input, low));
-    acc[2 * m + 1] = _mm256_add_epi32(acc[2 * m + 1], sums(input, high));
+    const __m256i factors = input(_mm256_set1_epi32(four));
+    acc[2 * m] = _mm256_add_epi32(acc[2 * m], sums(factors, low));
+    acc[2 * m + 1] = _mm256_add_epi32(acc[2 * m + 1], sums(factors, high));
   });
 }
 
@@ -115,13 +119,19 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
   unroll<kSums>([&](auto i) QTOOL_INLINE {
     acc[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(call.bias + 8U * (i % 2)));
   });
-  const auto narrow = [](__m256i four, __m256i bytes) QTOOL_INLINE {
-    return _mm256_madd_epi16(_mm256_maddubs_epi16(four, bytes), _mm256_set1_epi16(1));
+  // The sums take 12 of the 16 registers. So the constants stay in memory where that costs nothing.
+  __m256i ones;
+  const auto all_bytes = [](__m256i four) QTOOL_INLINE { return four; };
+  const auto low_bytes = [](__m256i four) QTOOL_INLINE {
+    const auto* mask = reinterpret_cast<const __m256i*>(kLowBytes);
+    asm("" : "+r"(mask));  // or the compiler loads the mask once and keeps it
+    return _mm256_and_si256(four, _mm256_load_si256(mask));
   };
-  const auto wide = [](__m256i four, __m256i words) QTOOL_INLINE {
-    const __m256i first_and_third = _mm256_and_si256(four, _mm256_set1_epi16(0xff));
-    return _mm256_madd_epi16(first_and_third, words);
+  const auto sums_of_bytes = [&](__m256i four, __m256i bytes) QTOOL_INLINE {
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(four, bytes), ones);
   };
+  const auto sums_of_words = [](__m256i first_and_third, __m256i words)
+                                 QTOOL_INLINE { return _mm256_madd_epi16(first_and_third, words); };
   const std::int8_t* weights = call.weights;
   const std::int32_t* start = call.starts;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
@@ -133,12 +143,14 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
       const std::uint8_t* const* table = call.rows + tap * call.row_pitch + row;
       unroll<kRows>([&](auto m) QTOOL_INLINE { rows[m] = table[m] + call.row_offset; });
     }
+    ones = _mm256_set1_epi16(1);
+    asm("" : "+x"(ones));  // or the compiler keeps them while the wide steps run
     for (const auto* end = call.starts + call.steps[tap].narrow_end; start < end; ++start) {
-      multiply<kRows>(acc, rows, *start, weights, narrow);
+      multiply<kRows>(acc, rows, *start, weights, all_bytes, sums_of_bytes);
       weights += kStep;
     }
     for (const auto* end = call.starts + call.steps[tap].wide_end; start < end; ++start) {
-      multiply<kRows>(acc, rows, *start, weights, wide);
+      multiply<kRows>(acc, rows, *start, weights, low_bytes, sums_of_words);
       weights += kStep;
     }
   }
