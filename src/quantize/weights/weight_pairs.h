@@ -30,8 +30,7 @@ std::int32_t pair_limit_of(const Graph& graph, NodeId node, const WeightLayout& 
 /// Raises the scale of each output channel that has a pair beyond the limit, by up to a factor of
 /// 2, to the scale of least squared error. The error is that of rounding_nearest(). `threads`: 0 =
 /// all available; the result does not depend on it. Cost: each such channel is rounded 32,768 /
-/// weights times, but at least 4 times, and its large pairs at least 33 times: about a tenth of a
-/// millisecond.
+/// weights times, but at least 4 times, and its large pairs at least 33 times: about 0.03 ms.
 void fit_scales_to_pairs(Layer& layer, int threads = 0);
 
 /// Replaces each pair of `integers` beyond the limit by the integers within it that are nearest to

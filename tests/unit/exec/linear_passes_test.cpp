@@ -179,8 +179,8 @@ constexpr int kMany = kSanitized ? 10'000 : 100'000;
 constexpr double kMaxSeconds = 10.0;
 
 // `seconds_for(nodes)`: the time that so many nodes take. A machine whose memory is busy may need
-// more than the limit, but then it also needs long for a quarter of the nodes. Passes that are not
-// linear need 13 times as long for all of them.
+// more than the limit, but then it also needs long for a quarter of the nodes. Linear passes take 4
+// to 6 times as long for all of them, quadratic ones about 13 times.
 void expect_linear(const std::function<double(int nodes)>& seconds_for) {
   const double all = seconds_for(kMany);
   if (all < kMaxSeconds) return;
