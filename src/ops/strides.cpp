@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -11,10 +12,144 @@
 namespace qtool {
 namespace {
 
+// A vector of 16 bytes, and the number of its elements.
+template <typename T>
+using Vector [[gnu::vector_size(16), gnu::may_alias]] = T;
+template <typename T>
+constexpr std::int64_t kSquare = 16 / static_cast<std::int64_t>(sizeof(T));
+
+// Interleaves the lower halves of two vectors, or the upper halves.
+template <std::size_t kHalf, typename T, std::size_t... kIndex>
+Vector<T> interleave(Vector<T> a, Vector<T> b, std::index_sequence<kIndex...> /*elements*/) {
+  constexpr std::size_t kCount = sizeof...(kIndex);
+  return __builtin_shufflevector(a, b, (kHalf * kCount / 2 + kIndex / 2 + kIndex % 2 * kCount)...);
+}
+
+// Transposes a square of kSquare x kSquare elements: to[i * to_step + j] = from[i + j * from_step].
+// Interleaving vector j with vector j + kSquare / 2 doubles the runs of elements that belong
+// together in every round.
+template <typename T>
+void transpose_square(T* to, std::int64_t to_step, const T* from, std::int64_t from_step) {
+  constexpr auto kElements = std::make_index_sequence<kSquare<T>>{};
+  Vector<T> rows[kSquare<T>];
+  for (std::int64_t j = 0; j < kSquare<T>; ++j) {
+    std::memcpy(&rows[j], from + j * from_step, sizeof(rows[j]));
+  }
+  for (std::int64_t done = 1; done < kSquare<T>; done *= 2) {
+    Vector<T> next[kSquare<T>];
+    for (std::int64_t j = 0; j < kSquare<T> / 2; ++j) {
+      next[2 * j] = interleave<0, T>(rows[j], rows[j + kSquare<T> / 2], kElements);
+      next[2 * j + 1] = interleave<1, T>(rows[j], rows[j + kSquare<T> / 2], kElements);
+    }
+    std::memcpy(rows, next, sizeof(rows));
+  }
+  for (std::int64_t i = 0; i < kSquare<T>; ++i) {
+    std::memcpy(to + i * to_step, &rows[i], sizeof(rows[i]));
+  }
+}
+
+// to[i * to_step + j] = from[i + j * from_step]. The last tiles overlap the ones before.
+template <typename T>
+void transpose(T* to, std::int64_t to_step, const T* from, std::int64_t from_step,
+               std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kBlock = 4 * kSquare<T>;  // rows whose cache lines stay in the L1
+  StopPace pace;
+  if (columns < kSquare<T>) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      pace.step(rows);
+      for (std::int64_t i = 0; i < rows; ++i) to[i * to_step + j] = from[i + j * from_step];
+    }
+  } else if (rows < kSquare<T>) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      pace.step(columns);
+      for (std::int64_t j = 0; j < columns; ++j) to[i * to_step + j] = from[i + j * from_step];
+    }
+  } else {
+    for (std::int64_t block = 0; block < rows; block += kBlock) {
+      const std::int64_t end = std::min(rows, block + kBlock);
+      for (std::int64_t j = 0; j < columns; j += kSquare<T>) {
+        pace.step((end - block) * kSquare<T>);
+        const std::int64_t column = std::min(j, columns - kSquare<T>);
+        for (std::int64_t i = block; i < end; i += kSquare<T>) {
+          const std::int64_t row = std::min(i, rows - kSquare<T>);
+          transpose_square(to + row * to_step + column, to_step, from + row + column * from_step,
+                           from_step);
+        }
+      }
+    }
+  }
+}
+
+// Copies `count` runs of `bytes` bytes by two moves of the type Move for every sizeof(Move) bytes:
+// one from the front and one that ends at the end.
+template <typename Move>
+void copy_runs(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+               std::int64_t bytes, std::int64_t count) {
+  constexpr auto kMove = static_cast<std::int64_t>(sizeof(Move));
+  for (; count > 0; --count, to += to_step, from += from_step) {
+    Move last;
+    std::memcpy(&last, from + bytes - kMove, sizeof(Move));
+    for (std::int64_t i = 0; i < bytes - kMove; i += kMove) {
+      Move move;
+      std::memcpy(&move, from + i, sizeof(Move));
+      std::memcpy(to + i, &move, sizeof(Move));
+    }
+    std::memcpy(to + bytes - kMove, &last, sizeof(Move));
+  }
+}
+
+constexpr std::int64_t kShortRun = 128;  // bytes; memcpy() is as fast for longer runs
+
+// Copies runs of adjacent elements: the innermost loop of `nest`.
+template <typename T>
+void copy_short_runs(const LoopNest<2>& nest, T* target, const T* source, int threads) {
+  const LoopNest<2> runs = nest.without_inner(nest.loops() - 2);
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t bytes = nest.inner_extent() * kSize;
+  const auto copy = bytes >= 16  ? copy_runs<Vector<std::uint8_t>>
+                    : bytes >= 8 ? copy_runs<std::uint64_t>
+                    : bytes >= 4 ? copy_runs<std::uint32_t>
+                    : bytes >= 2 ? copy_runs<std::uint16_t>
+                                 : copy_runs<std::uint8_t>;
+  runs.run(
+      threads,
+      [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
+        copy(reinterpret_cast<std::byte*>(target + at[0]), runs.inner_step(0) * kSize,
+             reinterpret_cast<const std::byte*>(source + at[1]), runs.inner_step(1) * kSize, bytes,
+             count);
+      },
+      nest.inner_extent());
+}
+
+// The loop of a nest whose elements are adjacent in the source, if those of the innermost loop are
+// adjacent in the target only.
+std::optional<std::size_t> transposed_loop(const LoopNest<2>& nest) {
+  const std::int64_t from = nest.inner_step(1);
+  if (nest.inner_step(0) != 1 || from == 1 || from == 0) return std::nullopt;
+  for (std::size_t loop = 0; loop + 1 < nest.loops(); ++loop) {
+    if (nest.step(loop, 1) == 1) return loop;
+  }
+  return std::nullopt;
+}
+
 template <typename T>
 void copy_elements(const LoopNest<2>& nest, T* target, const T* source, int threads) {
   const std::int64_t to = nest.inner_step(0);
   const std::int64_t from = nest.inner_step(1);
+  const std::int64_t inner = nest.inner_extent();
+  if (to == 1 && from == 1 && nest.loops() > 1 &&
+      inner * static_cast<std::int64_t>(sizeof(T)) <= kShortRun) {
+    return copy_short_runs(nest, target, source, threads);
+  }
+  if (const std::optional<std::size_t> loop = transposed_loop(nest)) {
+    const LoopNest<2> outer = nest.without_inner(*loop);
+    return outer.run(
+        threads,
+        [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
+          transpose(target + at[0], outer.inner_step(0), source + at[1], from, count, inner);
+        },
+        inner);
+  }
   nest.run(threads, [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
     T* out = target + at[0];
     const T* in = source + at[1];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -81,9 +82,27 @@ class LoopNest {
   }
 
   [[nodiscard]] std::int64_t total() const { return total_; }
+  /// The number of loops, at least 1; the innermost is the last.
+  [[nodiscard]] std::size_t loops() const { return loops_; }
+  [[nodiscard]] std::int64_t extent(std::size_t loop) const { return extents_[loop]; }
+  /// Step of operand `k` along a loop.
+  [[nodiscard]] std::int64_t step(std::size_t loop, std::size_t k) const { return steps_[loop][k]; }
   [[nodiscard]] std::int64_t inner_extent() const { return extents_[loops_ - 1]; }
   /// Step of operand `k` along the innermost loop.
   [[nodiscard]] std::int64_t inner_step(std::size_t k) const { return steps_[loops_ - 1][k]; }
+
+  /// The nest without its innermost loop, in which the loop `innermost` becomes the innermost.
+  /// Takes a nest of at least two loops and a loop that is not the innermost.
+  [[nodiscard]] LoopNest without_inner(std::size_t innermost) const {
+    LoopNest outer = *this;
+    outer.loops_ = loops_ - 1;
+    outer.total_ = total_ == 0 ? 0 : total_ / inner_extent();
+    std::rotate(outer.extents_.begin() + innermost, outer.extents_.begin() + innermost + 1,
+                outer.extents_.begin() + outer.loops_);
+    std::rotate(outer.steps_.begin() + innermost, outer.steps_.begin() + innermost + 1,
+                outer.steps_.begin() + outer.loops_);
+    return outer;
+  }
 
   /// Calls `body(count, offsets)` for parts of the innermost loop that cover the elements [begin,
   /// end) of the box; operand k starts at offsets[k] and advances by inner_step(k).
@@ -123,12 +142,13 @@ class LoopNest {
     }
   }
 
-  /// run_range over the whole box, divided among `threads` when it is large.
+  /// run_range over the whole box, divided among `threads` when it is large. `width`: elements that
+  /// the body handles for each element of the box.
   template <typename Body>
-  void run(int threads, const Body& body) const {
+  void run(int threads, const Body& body, std::int64_t width = 1) const {
     // One call for both cases, so that the loops are compiled once.
     parallel_ranges(
-        total_, total_ < kParallelElements ? 1 : threads,
+        total_, total_ * width < kParallelElements ? 1 : threads,
         [this, &body](std::int64_t begin, std::int64_t end, int) { run_range(begin, end, body); });
   }
 
