@@ -47,6 +47,7 @@ CpuFeatures read_features() {
   add(has_zmm && bit(b, 30), cpu::kAvx512bw);
   add(has_zmm && bit(b, 31), cpu::kAvx512vl);
   add(has_zmm && bit(c, 11), cpu::kAvx512vnni);
+  add(has_zmm && bit(c, 1), cpu::kAvx512vbmi);
   return features;
 }
 #else

@@ -41,6 +41,7 @@ inline constexpr CpuFeatures kAvx512bw = CpuFeatures::of(4);
 inline constexpr CpuFeatures kAvx512dq = CpuFeatures::of(5);
 inline constexpr CpuFeatures kAvx512vl = CpuFeatures::of(6);
 inline constexpr CpuFeatures kAvx512vnni = CpuFeatures::of(7);
+inline constexpr CpuFeatures kAvx512vbmi = CpuFeatures::of(8);
 }  // namespace cpu
 
 /// The features of this machine, read once: those that its processor has and whose use the
@@ -51,7 +52,7 @@ CpuFeatures detect_cpu() noexcept;
 
 /// An instruction set that kernels are written for.
 struct Isa {
-  std::string_view name;  ///< `portable`, `avx2`, `avx512vnni`
+  std::string_view name;  ///< `portable`, `avx2`, ...
   CpuFeatures needs;
 };
 

@@ -105,18 +105,12 @@ template <typename T>
 void copy_short_runs(const LoopNest<2>& nest, T* target, const T* source, int threads) {
   const LoopNest<2> runs = nest.without_inner(nest.loops() - 2);
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t bytes = nest.inner_extent() * kSize;
-  const auto copy = bytes >= 16  ? copy_runs<Vector<std::uint8_t>>
-                    : bytes >= 8 ? copy_runs<std::uint64_t>
-                    : bytes >= 4 ? copy_runs<std::uint32_t>
-                    : bytes >= 2 ? copy_runs<std::uint16_t>
-                                 : copy_runs<std::uint8_t>;
   runs.run(
       threads,
       [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
-        copy(reinterpret_cast<std::byte*>(target + at[0]), runs.inner_step(0) * kSize,
-             reinterpret_cast<const std::byte*>(source + at[1]), runs.inner_step(1) * kSize, bytes,
-             count);
+        copy_rows(reinterpret_cast<std::byte*>(target + at[0]), runs.inner_step(0) * kSize,
+                  reinterpret_cast<const std::byte*>(source + at[1]), runs.inner_step(1) * kSize,
+                  nest.inner_extent() * kSize, count);
       },
       nest.inner_extent());
 }
@@ -245,6 +239,25 @@ LoopAxes plan_loops(const std::vector<std::int64_t>& extents,
 }
 
 }  // namespace detail
+
+void copy_rows(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+               std::int64_t bytes, std::int64_t count) {
+  if (bytes > kShortRun) {
+    for (; count > 0; --count, to += to_step, from += from_step) {
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    }
+  } else if (bytes >= 16) {
+    copy_runs<Vector<std::uint8_t>>(to, to_step, from, from_step, bytes, count);
+  } else if (bytes >= 8) {
+    copy_runs<std::uint64_t>(to, to_step, from, from_step, bytes, count);
+  } else if (bytes >= 4) {
+    copy_runs<std::uint32_t>(to, to_step, from, from_step, bytes, count);
+  } else if (bytes >= 2) {
+    copy_runs<std::uint16_t>(to, to_step, from, from_step, bytes, count);
+  } else if (bytes == 1) {
+    copy_runs<std::uint8_t>(to, to_step, from, from_step, bytes, count);
+  }
+}
 
 void copy_strided(const LoopNest<2>& nest, std::int64_t element_bytes, std::byte* target,
                   const std::byte* source, int threads) {

@@ -161,6 +161,11 @@ class LoopNest {
   std::array<Offsets, kMaxLoops> steps_{};
 };
 
+/// Copies `count` rows of `bytes` bytes, which begin `to_step` and `from_step` bytes apart. Fast
+/// for short rows too.
+void copy_rows(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+               std::int64_t bytes, std::int64_t count);
+
 /// Copies elements of `element_bytes` (1, 2, 4 or 8) through a nest of (target, source).
 void copy_strided(const LoopNest<2>& nest, std::int64_t element_bytes, std::byte* target,
                   const std::byte* source, int threads);

@@ -155,14 +155,24 @@ TEST(LookupKernel, EqualsTheReference) {
     const LookupKernel kernel(only(row.name));
     ASSERT_EQ(kernel.kernel(), row.name);
     for (int round = 0; round < kElementwiseRounds; ++round) {
-      const std::int64_t count = pick(random, 0, 600);
-      std::array<std::uint8_t, 256> table{};
-      tests::randomize(random, Spread::kUniform, table.data(), table.size());
-      const RandomBytes in(random, count);
-      const GuardedBuffer got(static_cast<std::size_t>(count));
-      const GuardedBuffer want(static_cast<std::size_t>(count));
-      kernel.run(table, in.data(), got.data(), count);
-      reference_lookup(table.data(), in.data(), want.data(), count);
+      LookupCall call;
+      call.rows = pick(random, 0, 5);
+      call.width = pick(random, 0, round % 2 == 0 ? 80 : 600);
+      call.in_stride = call.width + pick(random, 0, 3);
+      call.out_stride = call.width + pick(random, 0, 3);
+      const RandomBytes table(random, 256);
+      const RandomBytes in(random, call.rows * call.in_stride);
+      const RandomBytes before(random, call.rows * call.out_stride);
+      const GuardedBuffer got(static_cast<std::size_t>(call.rows * call.out_stride));
+      const GuardedBuffer want(static_cast<std::size_t>(call.rows * call.out_stride));
+      std::copy_n(before.data(), call.rows * call.out_stride, got.data());
+      std::copy_n(before.data(), call.rows * call.out_stride, want.data());
+      call.table = table.data();
+      call.in = in.data();
+      call.out = got.data();
+      kernel.run_rows(call);
+      call.out = want.data();
+      reference_lookup(call);
       expect_equal(got, want, std::string(row.name));
     }
   }

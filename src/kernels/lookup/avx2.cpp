@@ -29,13 +29,17 @@ QTOOL_INLINE inline __m256i look_up(const std::uint8_t* table, __m256i q) {
   return candidates[0];
 }
 
-void run(const std::uint8_t* table, const std::uint8_t* in, std::uint8_t* out, std::int64_t count) {
-  std::int64_t i = 0;
-  for (; i + kBytes <= count; i += kBytes) {
-    const __m256i q = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), look_up(table, q));
+void run(const LookupCall& call) {
+  for (std::int64_t r = 0; r < call.rows; ++r) {
+    const std::uint8_t* in = call.in + r * call.in_stride;
+    std::uint8_t* out = call.out + r * call.out_stride;
+    std::int64_t i = 0;
+    for (; i + kBytes <= call.width; i += kBytes) {
+      const __m256i q = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), look_up(call.table, q));
+    }
+    for (; i < call.width; ++i) out[i] = call.table[in[i]];
   }
-  for (; i < count; ++i) out[i] = table[in[i]];
 }
 
 }  // namespace

@@ -4,10 +4,19 @@
 
 namespace qtool {
 
+/// out[r][i] = table[in[r][i]] for `rows` rows of `width` bytes.
+struct LookupCall {
+  const std::uint8_t* table = nullptr;  ///< 256 entries
+  const std::uint8_t* in = nullptr;
+  std::int64_t in_stride = 0;   ///< bytes between rows
+  std::uint8_t* out = nullptr;  ///< may be `in`, with the same stride
+  std::int64_t out_stride = 0;
+  std::int64_t rows = 1;
+  std::int64_t width = 0;
+};
+
 struct LookupFunctions {
-  /// out[i] = table[in[i]]; `table` has 256 entries; `out` may be `in`.
-  void (*run)(const std::uint8_t* table, const std::uint8_t* in, std::uint8_t* out,
-              std::int64_t count);
+  void (*run)(const LookupCall& call);
 };
 
 #define QTOOL_KERNEL(name) extern const LookupFunctions lookup_##name;

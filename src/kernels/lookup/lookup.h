@@ -22,8 +22,9 @@ class LookupKernel {
   /// out[i] = table[in[i]]; `out` may be `in`.
   void run(std::span<const std::uint8_t, 256> table, const std::uint8_t* in, std::uint8_t* out,
            std::int64_t count) const {
-    row_->functions->run(table.data(), in, out, count);
+    run_rows({table.data(), in, count, out, count, 1, count});
   }
+  void run_rows(const LookupCall& call) const { row_->functions->run(call); }
 
  private:
   const KernelRow<LookupFunctions>* row_;
@@ -37,8 +38,7 @@ void lookup_by_channel(std::span<const std::uint8_t> tables, std::int64_t channe
                        const std::uint8_t* in, std::uint8_t* out, std::int64_t pixels);
 
 /// The specifications: naive code that is never selected as a kernel.
-void reference_lookup(const std::uint8_t* table, const std::uint8_t* in, std::uint8_t* out,
-                      std::int64_t count);
+void reference_lookup(const LookupCall& call);
 void reference_lookup_by_channel(const std::uint8_t* tables, std::int64_t channels,
                                  const std::uint8_t* in, std::uint8_t* out, std::int64_t pixels);
 

@@ -5,9 +5,12 @@
 namespace qtool {
 namespace {
 
-void run_lookup(const std::uint8_t* table, const std::uint8_t* in, std::uint8_t* out,
-                std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = table[in[i]];
+void run_lookup(const LookupCall& call) {
+  for (std::int64_t r = 0; r < call.rows; ++r) {
+    const std::uint8_t* in = call.in + r * call.in_stride;
+    std::uint8_t* out = call.out + r * call.out_stride;
+    for (std::int64_t i = 0; i < call.width; ++i) out[i] = call.table[in[i]];
+  }
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 namespace qtool {
 namespace {
 
+constexpr std::int64_t kConcatBytes = 16384;
+
 // One input of a concatenation: blocks of `inner` contiguous bytes, each written `offset` bytes
 // behind the beginning of a block of the output.
 struct ConcatPart {
@@ -52,19 +54,26 @@ std::unique_ptr<Operator> make_qconcat(const OpContext& op) {
       [parts, run, outer, kernel = LookupKernel()](const Operands& o) {
         const int threads = run * outer < kParallelElements ? 1 : o.threads();
         auto* y_data = o.out<std::uint8_t>(0);
+        // Rows whose bytes stay in the L1 until all parts are there.
+        const std::int64_t block =
+            std::max<std::int64_t>(1, kConcatBytes / std::max<std::int64_t>(run, 1));
         parallel_ranges(outer, threads, [&](std::int64_t begin, std::int64_t end, int) {
           StopPace pace;
-          for (std::int64_t row = begin; row < end; ++row) {
+          for (std::int64_t row = begin; row < end; row += block) {
+            const std::int64_t rows = std::min(block, end - row);
             for (std::size_t i = 0; i < parts.size(); ++i) {
               const ConcatPart& part = parts[i];
               const std::uint8_t* from = o.in<std::uint8_t>(i) + row * part.inner;
               std::uint8_t* to = y_data + row * run + part.offset;
-              pace.step(part.inner);
+              pace.step(rows * part.inner);
               in_pieces(part.inner, [&](std::int64_t first, std::int64_t last) {
                 if (part.same_scale) {
-                  std::copy(from + first, from + last, to + first);
+                  copy_rows(reinterpret_cast<std::byte*>(to + first), run,
+                            reinterpret_cast<const std::byte*>(from + first), part.inner,
+                            last - first, rows);
                 } else {
-                  kernel.run(part.table, from + first, to + first, last - first);
+                  kernel.run_rows({part.table.data(), from + first, part.inner, to + first, run,
+                                   rows, last - first});
                 }
               });
             }

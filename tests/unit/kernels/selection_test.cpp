@@ -23,11 +23,13 @@ std::string_view chosen(const KernelSelection& selection) {
 
 TEST(KernelSelection, TakesTheBestThatTheFeaturesAllow) {
   EXPECT_EQ(chosen({CpuFeatures(), ""}), "portable");
-  EXPECT_EQ(chosen({everything(), ""}), isas().back().name);
+  EXPECT_EQ(chosen({everything(), ""}), gemm_kernels().back().name);
 }
 
 TEST(KernelSelection, ObeysAForcedName) {
-  for (const Isa& isa : isas()) EXPECT_EQ(chosen({everything(), std::string(isa.name)}), isa.name);
+  for (const KernelRow<GemmFunctions>& row : gemm_kernels()) {
+    EXPECT_EQ(chosen({everything(), std::string(row.name)}), row.name);
+  }
 }
 
 TEST(KernelSelection, RefusesNamesThatAreUnknownOrUnsupported) {
