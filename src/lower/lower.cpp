@@ -19,7 +19,7 @@ void lower(ShapedGraph& shaped, Requantization requantization) {
   for (const auto pass :
        {fold_quantized_constants, relabel_signed_activations, lift_rows, sink_dequantize,
         quantize_wide_tensors, lower_products, add_wide_products, lower_recurrent, lower_functions,
-        lower_elementwise, lower_edges, mark_integer_products}) {
+        lower_elementwise, join_tables, lower_edges, mark_integer_products}) {
     check_stop_inside();
     pass(clusters);
   }

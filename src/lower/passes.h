@@ -28,6 +28,8 @@ void lower_recurrent(Clusters& clusters);
 void lower_functions(Clusters& clusters);
 /// Sums, products, concatenations, averages.
 void lower_elementwise(Clusters& clusters);
+/// Operators of bytes that depend on one tensor only.
+void join_tables(Clusters& clusters);
 /// The remaining QuantizeLinear and DequantizeLinear nodes.
 void lower_edges(Clusters& clusters);
 /// Marks ConvInteger and MatMulInteger as integer work.

@@ -248,6 +248,19 @@ std::vector<ClusterCase> cluster_cases() {
          net.output(net.qdq(net.op("PRelu", "prelu", {in(net), "slope"}), 0.02F, 60));
        },
        0.02F},
+      {"SiluWithAQuantizedSigmoid",
+       [=](QdqNet& net) {
+         const auto x = in(net);
+         const auto gate = net.qdq(net.op("Sigmoid", "gate", {x}), 1.0F / 256.0F, 0);
+         net.output(net.qdq(net.op("Mul", "silu", {x, gate}), 0.01F, 40));
+       },
+       0.01F},
+      {"FunctionOfAQuantizedFunction",
+       [=](QdqNet& net) {
+         const auto gate = net.qdq(net.op("Sigmoid", "gate", {in(net)}), 1.0F / 256.0F, 0);
+         net.output(net.qdq(net.op("Exp", "exp", {gate}), 0.011F, 0));
+       },
+       0.011F},
       {"ScaledSiluBehindAConvolution",
        [=](QdqNet& net) {  // channels last
          net.constant("before", random_floats({9, 1, 1}, 23, 0.1F, 1.0F));
@@ -345,6 +358,38 @@ TEST(IntegerLowering, LeavesAnAddThatIsNoResidualToItself) {
     const auto y = conv(net, x, {6, 6, 1, 1}, 1, {0, 0, 0, 0}, {1, 1});
     net.output(net.qdq(net.op("Add", "add", {y, x}), 1e-15F, 3));
     EXPECT_TRUE(has_step(steps_of(net), "Add"));
+  }
+}
+
+// x * Sigmoid(x) with a quantized Sigmoid depends on the bytes of x alone.
+TEST(IntegerLowering, JoinsOperatorsOfOneTensorInATable) {
+  const auto silu = [](const std::string& gated) {
+    QdqNet net;
+    net.input("x", {1, 6, 9, 7});
+    net.input("y", {1, 6, 9, 7});
+    const auto x = net.qdq("x", 0.02F, 117);
+    const auto gate =
+        net.qdq(net.op("Sigmoid", "gate", {gated == "x" ? x : net.qdq(gated, 0.02F, 117)}),
+                1.0F / 256.0F, 0);
+    net.output(net.qdq(net.op("Mul", "silu", {x, gate}), 0.01F, 40));
+    net.graph.check();
+    return net;
+  };
+  const auto run = [](const Plan& plan) {
+    const Tensor x = random_floats({1, 6, 9, 7}, 5, -2.5F, 2.9F);
+    const std::vector<TensorView> inputs{x, x};
+    Workspace workspace;
+    const auto values = plan.run(inputs, workspace)[0].values<float>();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  for (const Requantization how : {Requantization::kFloat, Requantization::kSingle}) {
+    const CompileOptions options{.requantization = how};
+    const auto joined = Executor(silu("x").graph).compile({}, options);
+    // The operators of two tensors, which happen to be equal.
+    const auto apart = Executor(silu("y").graph).compile({}, options);
+    EXPECT_TRUE(has_step(apart->steps(), "Sigmoid"));
+    EXPECT_EQ(has_step(joined->steps(), "Sigmoid"), how != Requantization::kFloat);
+    EXPECT_EQ(run(*joined), run(*apart));
   }
 }
 
