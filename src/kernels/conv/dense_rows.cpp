@@ -26,31 +26,45 @@ struct Inside {
 
 Inside inside_columns(std::int64_t x, std::int64_t count, std::int64_t stride, std::int64_t offset,
                       std::int64_t width) {
-  const std::int64_t first = offset >= 0 ? 0 : ceil_div(-offset, stride);
-  const std::int64_t last = offset >= width ? 0 : (width - offset - 1) / stride + 1;
+  const auto divided = [stride](std::int64_t n) { return stride == 1 ? n : n / stride; };
+  const std::int64_t first = offset >= 0 ? 0 : divided(-offset + stride - 1);
+  const std::int64_t last = offset >= width ? 0 : divided(width - offset - 1) + 1;
   const std::int64_t begin = std::clamp(first, x, x + count);
   return {begin - x, std::clamp(last, begin, x + count) - x};
 }
 
-// Fills in the pointers of one tap for `count` pixels of one output row.
+// Pointers to `count` pixels that are `step` bytes apart. Vectors of addresses, because compilers
+// do not make them from a loop over pointers.
+void fill_line(const std::uint8_t* pixel, std::int64_t step, std::int64_t count,
+               const std::uint8_t** to) {
+  using Pair [[gnu::vector_size(16), gnu::aligned(8), gnu::may_alias]] = std::uintptr_t;
+  const auto first = reinterpret_cast<std::uintptr_t>(pixel);
+  const auto by = static_cast<std::uintptr_t>(step);
+  Pair even = {first, first + by};
+  Pair odd = even + 2 * by;
+  const Pair next = {4 * by, 4 * by};
+  std::int64_t n = 0;
+  for (; n + 4 <= count; n += 4, even += next, odd += next) {
+    *reinterpret_cast<Pair*>(to + n) = even;
+    *reinterpret_cast<Pair*>(to + n + 2) = odd;
+  }
+  for (; n < count; ++n) to[n] = pixel + n * step;
+}
+
+// Fills in the pointers of one tap for `count` pixels of one output row. `inside`: those whose tap
+// lies in the input's columns; `offset`: the tap's first column.
 void fill_tap(const RowGeometry& geometry, const OutputPixel& at, std::int64_t count,
-              std::int64_t i, std::int64_t j, const std::uint8_t** to) {
+              std::int64_t i, std::int64_t offset, Inside inside, const std::uint8_t** to) {
   const ConvShape& shape = geometry.shape;
   const std::int64_t y = at.y * shape.stride_h - shape.pad_top + i * shape.dilation_h;
-  const std::int64_t offset = j * shape.dilation_w - shape.pad_left;
-  Inside inside{0, 0};
-  if (y >= 0 && y < shape.in_h) {
-    inside = inside_columns(at.x, count, shape.stride_w, offset, shape.in_w);
-  }
+  if (y < 0 || y >= shape.in_h) inside = {0, 0};
   std::fill(to, to + inside.begin, geometry.zero_pixel);
   if (inside.begin < inside.end) {
     const std::int64_t x = (at.x + inside.begin) * shape.stride_w + offset;
     const std::uint8_t* pixel =
         geometry.input + ((at.image * shape.in_h + y) * shape.in_w + x) * shape.in_pixel_stride;
-    const std::int64_t step = shape.stride_w * shape.in_pixel_stride;
-    for (std::int64_t n = inside.begin; n < inside.end; ++n) {
-      to[n] = pixel + (n - inside.begin) * step;
-    }
+    fill_line(pixel, shape.stride_w * shape.in_pixel_stride, inside.end - inside.begin,
+              to + inside.begin);
   }
   std::fill(to + inside.end, to + count, geometry.zero_pixel);
 }
@@ -60,10 +74,13 @@ void fill_indirect(const RowGeometry& geometry, std::int64_t first, std::int64_t
   for (std::int64_t done = 0; done < count;) {
     const OutputPixel at = output_pixel(geometry.shape, first + done);
     const std::int64_t part = std::min(count - done, geometry.shape.out_w - at.x);
-    const std::uint8_t** to = table + done;
-    for (std::int64_t i = 0; i < geometry.kernel_h; ++i) {
-      for (std::int64_t j = 0; j < geometry.kernel_w; ++j, to += pitch) {
-        fill_tap(geometry, at, part, i, j, to);
+    const ConvShape& shape = geometry.shape;
+    for (std::int64_t j = 0; j < geometry.kernel_w; ++j) {
+      const std::int64_t offset = j * shape.dilation_w - shape.pad_left;
+      const Inside inside = inside_columns(at.x, part, shape.stride_w, offset, shape.in_w);
+      for (std::int64_t i = 0; i < geometry.kernel_h; ++i) {
+        const std::uint8_t** to = table + (i * geometry.kernel_w + j) * pitch + done;
+        fill_tap(geometry, at, part, i, offset, inside, to);
       }
     }
     done += part;
@@ -120,17 +137,17 @@ void fill_strip(const RowGeometry& geometry, std::int64_t first, std::int64_t co
     copy_columns(geometry, at.image, top + row, -shape.pad_left, columns,
                  scratch + row * row_bytes);
   }
-  for (std::int64_t i = 0; i < geometry.kernel_h; ++i, table += pitch) {
-    std::int64_t y = at.y;
-    std::int64_t x = at.x;
-    for (std::int64_t n = 0; n < count; ++n) {
-      const std::int64_t row = (y - at.y) * shape.stride_h + i * shape.dilation_h;
-      table[n] = scratch + row * row_bytes + x * shape.stride_w * geometry.in_channels;
-      if (++x == shape.out_w) {
-        x = 0;
-        ++y;
-      }
+  const std::int64_t step = shape.stride_w * geometry.in_channels;
+  for (std::int64_t done = 0; done < count;) {
+    const OutputPixel to = output_pixel(shape, first + done);
+    const std::int64_t part = std::min(count - done, shape.out_w - to.x);
+    const std::int64_t row = (to.y - at.y) * shape.stride_h;
+    const std::uint8_t* from = scratch + row * row_bytes + to.x * step;
+    for (std::int64_t i = 0; i < geometry.kernel_h; ++i) {
+      fill_line(from, step, part, table + i * pitch + done);
+      from += shape.dilation_h * row_bytes;
     }
+    done += part;
   }
 }
 
