@@ -39,15 +39,34 @@ QTOOL_INLINE inline void multiply(__m512i* acc, const std::uint8_t* const* rows,
   });
 }
 
-template <unsigned kPanels, Products kProducts>
-QTOOL_INLINE inline void store_bytes(const __m512i* acc, const Columns& columns,
-                                     std::uint8_t* out) {
+// Stores the part kIndex of a vector, which holds 64 / kParts bytes.
+template <unsigned kParts, unsigned kIndex>
+QTOOL_INLINE inline void store_part(__m512i bytes, __mmask64 mask, std::uint8_t* out) {
+  if constexpr (kParts == 4) {
+    _mm_mask_storeu_epi8(out, static_cast<__mmask16>(mask),
+                         _mm512_extracti32x4_epi32(bytes, kIndex));
+  } else if constexpr (kParts == 2) {
+    _mm256_mask_storeu_epi8(out, static_cast<__mmask32>(mask),
+                            _mm512_extracti64x4_epi64(bytes, kIndex));
+  } else {
+    _mm512_mask_storeu_epi8(out, mask, bytes);
+  }
+}
+
+// Stores kRowsAtOnce rows: up to four vectors become one of bytes.
+template <unsigned kPanels, unsigned kRowsAtOnce, Products kProducts>
+QTOOL_INLINE inline void store_bytes(const __m512i* acc, const Columns& columns, std::uint8_t* out,
+                                     std::int64_t stride) {
+  constexpr unsigned kVectors = kPanels * kRowsAtOnce;
   __m512i rounded[4];
-  unroll<kPanels>([&](auto n) QTOOL_INLINE {
-    rounded[n] = round_product<kProducts>(scale(acc[n], columns.multiplier[n]));
+  unroll<kVectors>([&](auto n) QTOOL_INLINE {
+    rounded[n] = round_product<kProducts>(scale(acc[n], columns.multiplier[n % kPanels]));
   });
-  unroll<4 - kPanels>([&](auto n) QTOOL_INLINE { rounded[kPanels + n] = rounded[0]; });
-  _mm512_mask_storeu_epi8(out, columns.mask, sort_bytes(pack_bytes(rounded, columns.range)));
+  unroll<4 - kVectors>([&](auto n) QTOOL_INLINE { rounded[kVectors + n] = rounded[0]; });
+  const __m512i bytes = sort_bytes(pack_bytes(rounded, columns.range));
+  unroll<kRowsAtOnce>([&](auto m) QTOOL_INLINE {
+    store_part<kPanels == 1 ? 4 : kPanels == 2 ? 2 : 1, m>(bytes, columns.mask, out + m * stride);
+  });
 }
 
 // Adds `residual`, the same channels of another tensor, before rounding.
@@ -116,7 +135,7 @@ __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns&
   } else {
     auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
     for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
-      store_bytes<kPanels, Products::kMayOverflow>(sums + m * kPanels, columns, out);
+      store_bytes<kPanels, 1, Products::kMayOverflow>(sums + m * kPanels, columns, out, 0);
     }
   }
 }
@@ -154,9 +173,12 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
   if (columns.products == Products::kFit && call.output_type == OutputType::kUInt8 &&
       call.residual == nullptr) {
     auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
-    unroll<kTile>([&](auto m) QTOOL_INLINE {
-      store_bytes<kPanels, Products::kFit>(acc + m * kPanels, columns,
-                                           out + m * call.output_stride);
+    constexpr unsigned kMost = kPanels > 2 ? 1 : 4 / kPanels;
+    constexpr unsigned kRowsAtOnce = kTile < kMost ? kTile : kMost;
+    unroll<kTile / kRowsAtOnce>([&](auto i) QTOOL_INLINE {
+      constexpr unsigned kRow = i * kRowsAtOnce;
+      store_bytes<kPanels, kRowsAtOnce, Products::kFit>(
+          acc + kRow * kPanels, columns, out + kRow * call.output_stride, call.output_stride);
     });
     return;
   }
