@@ -128,14 +128,30 @@ class DepthwiseConv final : public ConvDriver {
     const std::int64_t in_bytes = shape.in_h * shape.in_w * shape.in_pixel_stride;
     const std::int64_t out_bytes =
         shape.out_h * shape.out_w * shape.out_pixel_stride * (type == OutputType::kUInt8 ? 1 : 4);
-    const std::int64_t items = shape.batch * blocks * steps;
+    // The last block of an image may have few channels and take less time, so work is divided by
+    // sixteens of channels.
+    constexpr std::int64_t kShares = kDepthwiseBlock / 16;
+    const std::int64_t last_shares = ceil_div(channels_ - (blocks - 1) * kDepthwiseBlock, 16);
+    const std::int64_t image_shares = ((blocks - 1) * kShares + last_shares) * steps;
+    // The number of steps before a share: whole images, whole blocks, and part of a block.
+    const auto steps_before = [&](std::int64_t share) {
+      const std::int64_t image = share / image_shares;
+      const std::int64_t inside = share % image_shares;
+      const std::int64_t block = inside / (kShares * steps);
+      const std::int64_t rest = inside - block * kShares * steps;
+      return (image * blocks + block) * steps +
+             ceil_div(rest, block + 1 == blocks ? last_shares : kShares);
+    };
     // A long run can be stopped between two kernel calls.
     constexpr std::int64_t kTapsPerCall = 1 << 24;
     const std::int64_t taps = rows * shape.out_w * terms_ * kernel_h_ * kernel_w_;  // per step
     const std::int64_t most = kTapsPerCall / std::max<std::int64_t>(1, taps) + 1;
-    parallel_ranges(items, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
+    const std::int64_t shares = shape.batch * image_shares;
+    parallel_ranges(shares, threads, [&](std::int64_t first, std::int64_t end, int /*worker*/) {
       DepthwiseCall part = call;
       StopPace pace;
+      std::int64_t from = steps_before(first);
+      const std::int64_t to = steps_before(end);
       while (from < to) {
         const std::int64_t step = from % steps;
         const std::int64_t last = std::min(steps, step + std::min(most, to - from));

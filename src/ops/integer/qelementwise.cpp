@@ -163,16 +163,19 @@ std::unique_ptr<Operator> make_quantize_to_u8(const OpContext& op) {
     return make_operator(
         [=, kernel = QuantizeKernel()](const Operands& o) {
           const std::int64_t image = geometry.channels * geometry.pixels;
-          StopPace pace;
+          const int threads = image < kParallelElements ? 1 : o.threads();
           for (std::int64_t n = 0; n < shape[0]; ++n) {
-            pace.step(image);
-            in_pieces(geometry.pixels, [&](std::int64_t first, std::int64_t last) {
-              PlaneGeometry piece = geometry;
-              piece.pixels = last - first;
-              kernel.quantize_planes(
-                  affine, piece, o.in<float>(0) + n * image + first,
-                  o.out<std::uint8_t>(0) + n * image + first * geometry.pixel_stride);
-            });
+            parallel_ranges(geometry.pixels, threads,
+                            [&](std::int64_t begin, std::int64_t end, int) {
+                              in_pieces(end - begin, [&](std::int64_t from, std::int64_t to) {
+                                PlaneGeometry piece = geometry;
+                                piece.pixels = to - from;
+                                const std::int64_t at = n * image + begin + from;
+                                kernel.quantize_planes(affine, piece, o.in<float>(0) + at,
+                                                       o.out<std::uint8_t>(0) + n * image +
+                                                           (begin + from) * geometry.pixel_stride);
+                              });
+                            });
           }
         },
         QuantizeKernel().kernel());

@@ -4,7 +4,6 @@
 #include "base/round_up.h"
 #include "base/stop.h"
 #include "kernels/elementary/elementary.h"
-#include "kernels/vector_math.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
@@ -28,8 +27,8 @@ constexpr std::int64_t kColumns = 64;
 
 // Normalizes adjacent columns of `extent` rows that are `step` floats apart. The highest value of a
 // column is first subtracted from its values, so that nothing overflows.
-void normalize_columns(SoftmaxKind kind, const float* in, float* out, std::int64_t extent,
-                       std::int64_t step, std::int64_t columns) {
+void normalize_columns(const ElementaryFunctions& functions, SoftmaxKind kind, const float* in,
+                       float* out, std::int64_t extent, std::int64_t step, std::int64_t columns) {
   float highest[kColumns];
   double sum[kColumns];
   std::copy_n(in, columns, highest);
@@ -44,12 +43,11 @@ void normalize_columns(SoftmaxKind kind, const float* in, float* out, std::int64
     for (std::int64_t row = begin; row < end; ++row) {
       const float* x = in + row * step;
       float* y = out + row * step;
-      for (std::int64_t c = 0; c < columns; ++c) {
-        const float shifted = x[c] - highest[c];
-        const float power = vector_exp(shifted);
-        sum[c] += static_cast<double>(power);
-        y[c] = kind == SoftmaxKind::kLog ? shifted : power;
-      }
+      float power[kColumns];
+      for (std::int64_t c = 0; c < columns; ++c) y[c] = x[c] - highest[c];
+      functions.exp(y, power, columns);
+      for (std::int64_t c = 0; c < columns; ++c) sum[c] += static_cast<double>(power[c]);
+      if (kind == SoftmaxKind::kPlain) std::copy_n(power, columns, y);
     }
   });
   float factor[kColumns];
@@ -68,8 +66,21 @@ void normalize_columns(SoftmaxKind kind, const float* in, float* out, std::int64
   });
 }
 
-// Columns shorter than this do not call the exponential kernel.
+// Rows shorter than this are normalized as columns, many at once.
 constexpr std::int64_t kShort = 32;
+
+// As normalize_columns(), for up to kColumns rows of fewer than kShort elements.
+void normalize_short_rows(const ElementaryFunctions& functions, SoftmaxKind kind, const float* in,
+                          float* out, std::int64_t extent, std::int64_t rows) {
+  float columns[kShort * kColumns] = {};
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t i = 0; i < extent; ++i) columns[i * kColumns + r] = in[r * extent + i];
+  }
+  normalize_columns(functions, kind, columns, columns, extent, kColumns, rows);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t i = 0; i < extent; ++i) out[r * extent + i] = columns[i * kColumns + r];
+  }
+}
 
 // As normalize_columns(), for one column of contiguous elements. Eight lanes fill the vectors.
 void normalize_row(const ElementaryFunctions& functions, SoftmaxKind kind, const float* in,
@@ -88,14 +99,10 @@ void normalize_row(const ElementaryFunctions& functions, SoftmaxKind kind, const
   float top = *std::max_element(highest, highest + kLanes);
   for (std::int64_t i = whole; i < extent; ++i) top = std::max(top, in[i]);
 
-  if (extent < kShort) {  // a call of the kernel would cost more
-    for (std::int64_t i = 0; i < extent; ++i) out[i] = vector_exp(in[i] - top);
-  } else {
-    in_pieces(extent, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) out[i] = in[i] - top;
-      functions.exp(out + begin, out + begin, end - begin);
-    });
-  }
+  in_pieces(extent, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) out[i] = in[i] - top;
+    functions.exp(out + begin, out + begin, end - begin);
+  });
   double sums[kLanes] = {};
   in_pieces(whole, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; i += kLanes) {
@@ -125,11 +132,20 @@ std::unique_ptr<Operator> make_softmax(const OpContext& op, SoftmaxKind kind) {
   const std::int64_t inner =
       std::max<std::int64_t>(1, strides_of(shape, Layout::kPlain)[static_cast<std::size_t>(axis)]);
   const std::int64_t blocks = ceil_div(inner, kColumns);
-  const std::int64_t items = elements == 0 ? 0 : elements / (extent * inner) * blocks;
+  const std::int64_t rows = elements == 0 ? 0 : elements / (extent * inner);
+  const bool short_rows = inner == 1 && extent < kShort;
+  const std::int64_t items = short_rows ? ceil_div(rows, kColumns) : rows * blocks;
   return make_operator([=, kernel = ElementaryKernel()](const Operands& o) {
     const auto body = [&](std::int64_t begin, std::int64_t end, int) {
       StopPace pace;
       for (std::int64_t item = begin; item < end; ++item) {
+        if (short_rows) {
+          const std::int64_t at = item * kColumns * extent;
+          pace.step(kColumns * extent);
+          normalize_short_rows(kernel.functions(), kind, o.in<float>(0) + at, o.out<float>(0) + at,
+                               extent, std::min(kColumns, rows - item * kColumns));
+          continue;
+        }
         const std::int64_t column = item % blocks * kColumns;
         const std::int64_t position = item / blocks * extent * inner + column;
         if (inner == 1) {
@@ -139,8 +155,9 @@ std::unique_ptr<Operator> make_softmax(const OpContext& op, SoftmaxKind kind) {
           continue;
         }
         pace.step(extent * std::min(kColumns, inner - column));
-        normalize_columns(kind, o.in<float>(0) + position, o.out<float>(0) + position, extent,
-                          inner, std::min(kColumns, inner - column));
+        normalize_columns(kernel.functions(), kind, o.in<float>(0) + position,
+                          o.out<float>(0) + position, extent, inner,
+                          std::min(kColumns, inner - column));
       }
     };
     if (elements < kParallelElements) return body(0, items, 0);
