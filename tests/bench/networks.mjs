@@ -2,7 +2,7 @@
 //
 //   node tests/bench/networks.mjs accuracy|correction|speed|float|collection|pairs --qtool PATH
 //                             [--data DIR] [--network NAME] [--work DIR] [--rounds N]
-//                             [--threads N[,N]] [--packages DIR]
+//                             [--threads N[,N]] [--isa NAME] [--packages DIR]
 //
 // accuracy:  calibrate, quantize and eval every network with every method.
 // correction: quantize and eval every network with every bias correction, and with 4-bit weights by
@@ -17,6 +17,8 @@
 //            resnet18 and resnet50 too when make_resnets.py has put them into the --work folder.
 // pairs:     time of `calibrate` on 100 photographs with its choice of --weight-pairs, in turn with
 //            --weight-pairs free, which needs no choice. Takes the resnets as above.
+// --isa avx2 limits both programs to AVX2 on a processor with more: ours by their own switches, ONNX
+// Runtime, which has none, by mask_avx512.py and gdb.
 // --data is a folder like the one the tests read from (QTOOL_SHARED_DATA); without it only the
 // embedded networks are measured. --packages is the folder in which onnxruntime-node is installed
 // (the build folder of the interop tests). --network measures one network only. `accuracy` makes
@@ -31,12 +33,25 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const [mode, ...rest] = process.argv.slice(2);
-const options = { qtool: '', data: '', network: '', work: 'build/networks', rounds: '7', threads: '1', packages: 'build/release/tests/interop' };
+const options = { qtool: '', data: '', network: '', work: 'build/networks', rounds: '7', threads: '1', isa: '', packages: 'build/release/tests/interop' };
 for (let i = 0; i < rest.length; i += 2) options[rest[i].replace(/^--/, '')] = rest[i + 1];
 const modes = { accuracy, correction, speed, float, collection, pairs };
 if (!modes[mode] || !options.qtool) {
   console.error(`usage: networks.mjs ${Object.keys(modes).join('|')} --qtool PATH [--data DIR] [--network NAME] [--work DIR]`);
   process.exit(2);
+}
+if (options.isa) {
+  if (options.isa !== 'avx2') throw new Error(`--isa ${options.isa}: only avx2 can be forced`);
+  process.env.QTOOL_KERNEL = 'avx2';
+  process.env.ONEDNN_MAX_CPU_ISA = 'AVX2';
+  if (!process.env.QTOOL_MASKED) {
+    const run = spawnSync('gdb', ['-q', '-batch', '-x', `${root}/tests/bench/mask_avx512.py`, '--args',
+      process.execPath, ...process.argv.slice(1)], { encoding: 'utf8', maxBuffer: 1 << 28,
+      env: { ...process.env, QTOOL_MASKED: '1' } });
+    const lines = run.stdout.split('\n').filter((line) => line.startsWith('|'));
+    console.log(lines.join('\n'));
+    process.exit(lines.length > 2 ? 0 : 1);
+  }
 }
 fs.mkdirSync(options.work, { recursive: true });
 
@@ -201,10 +216,11 @@ async function speed() {
       if (!await runs(sessions[2], feeds)) sessions.pop();
       const times = [[], [], [], [], []];
       for (let round = 0; round < Number(options.rounds); ++round) {
-        const ours = qtool('bench', n.model, '--int8', int8, '--threads', String(threads),
-          '--repeat', '30');
-        times[0].push(1e3 * ours.fp32.median_seconds);
-        times[1].push(1e3 * ours.int8.median_seconds);
+        // One model after the other, as in ONNX Runtime: taking turns would empty the caches.
+        for (const [i, file] of [n.model, int8].entries()) {
+          const ours = qtool('bench', file, '--threads', String(threads), '--repeat', '30');
+          times[i].push(1e3 * ours.fp32.median_seconds);
+        }
         for (const [i, s] of sessions.entries()) {
           times[2 + i].push(await latency(() => s.run(feeds), 30));
         }
