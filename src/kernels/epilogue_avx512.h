@@ -66,5 +66,19 @@ QTOOL_INLINE inline __mmask64 first_bytes(std::int64_t count) {
   return count >= 64 ? ~std::uint64_t{0} : ~(~std::uint64_t{0} << count);
 }
 
+// Stores the part kIndex of a vector, which holds 64 / kParts bytes.
+template <unsigned kParts, unsigned kIndex>
+QTOOL_INLINE inline void store_part(__m512i bytes, __mmask64 mask, std::uint8_t* out) {
+  if constexpr (kParts == 4) {
+    _mm_mask_storeu_epi8(out, static_cast<__mmask16>(mask),
+                         _mm512_extracti32x4_epi32(bytes, kIndex));
+  } else if constexpr (kParts == 2) {
+    _mm256_mask_storeu_epi8(out, static_cast<__mmask32>(mask),
+                            _mm512_extracti64x4_epi64(bytes, kIndex));
+  } else {
+    _mm512_mask_storeu_epi8(out, mask, bytes);
+  }
+}
+
 }  // namespace
 }  // namespace qtool

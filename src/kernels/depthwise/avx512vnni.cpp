@@ -1,210 +1,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/round_up.h"
-#include "kernels/depthwise/contract.h"
-#include "kernels/epilogue_avx512.h"
+#include "kernels/depthwise/stages.h"
 
 namespace qtool {
 namespace {
-
-// vpdpbusd adds four products per 32-bit lane, so four input rows of one column are interleaved:
-// a lane holds four rows ("a quad") of one channel. An interleaved column serves every output
-// column whose window contains it. With stride 1 it also serves two output rows: the weights are
-// packed for both rows, and those of the second row are shifted down by one. The interleaved
-// columns of a chunk of output columns lie in a scratch buffer in the L1 cache.
-//
-// A register holds 64 channels of one column. For the last channels of an image it holds 32
-// channels of two, or 16 channels of four neighbouring output columns. kLanes is the number of
-// 128-bit lanes per column. After byte and word unpacking, register q holds channels 4 q to 4 q + 3
-// of each lane.
-constexpr std::int64_t kScratchBytes = 48 << 10;
-constexpr std::int64_t kChunkBytes = 20 << 10;  // leaves room for weights and rows in the L1
-constexpr std::int64_t kVector = 64;
-constexpr std::int64_t kHeaderBytes = 8 * kVector;  // bias and multiplier of 64 channels
-constexpr std::int64_t kStepBytes = 8 * kVector;    // weights of a quad for two output rows
-constexpr std::int64_t kMaxQuads = 16;
-constexpr std::int64_t kMaxSteps = 256;
-constexpr std::int64_t kMaxStride = 8;
-
-std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-
-// The number of quads that hold the input rows of two output rows.
-std::int64_t quads_of(std::int64_t kernel_h) { return ceil_div(kernel_h + 1, 4); }
-
-std::int64_t block_bytes(std::int64_t terms, std::int64_t kernel_h, std::int64_t kernel_w) {
-  return kHeaderBytes + terms * kernel_w * quads_of(kernel_h) * kStepBytes;
-}
-
-std::int64_t lanes_of(std::int64_t channels) {
-  if (channels <= 16) return 1;
-  return channels <= 32 ? 2 : 4;
-}
-
-std::int64_t packed_bytes(const DepthwiseWeights& weights) {
-  return ceil_div(weights.channels, kDepthwiseBlock) *
-         block_bytes(weights.terms, weights.kernel_h, weights.kernel_w);
-}
-
-// The channel of a block that is in 32-bit lane `lane` of register q.
-std::int64_t channel_of(std::int64_t q, std::int64_t lane, std::int64_t lanes) {
-  return lane / 4 % lanes * 16 + 4 * q + lane % 4;
-}
-
-void pack_header(const DepthwiseWeights& weights, std::int64_t begin, std::int64_t count,
-                 std::byte* packed) {
-  auto* bias = reinterpret_cast<std::int32_t*>(packed);
-  auto* multiplier = reinterpret_cast<float*>(packed + 4 * kVector);
-  for (std::int64_t at = 0; at < kDepthwiseBlock; ++at) {
-    const std::int64_t channel = channel_of(at / 16, at % 16, lanes_of(count));
-    bias[at] = channel < count ? weights.bias[begin + channel] : 0;
-    multiplier[at] = channel < count ? weights.multiplier[begin + channel] : 0.0F;
-  }
-}
-
-// Packs one step, which is quad `quad` of kernel column j of a term: four registers for each of two
-// output rows.
-void pack_step(const DepthwiseWeights& weights, std::int64_t begin, std::int64_t count,
-               std::int64_t term, std::int64_t j, std::int64_t quad, std::int8_t* packed) {
-  for (std::int64_t row = 0; row < 2; ++row) {
-    for (std::int64_t at = 0; at < kDepthwiseBlock; ++at) {
-      const std::int64_t channel = channel_of(at / 16, at % 16, lanes_of(count));
-      for (std::int64_t byte = 0; byte < 4; ++byte, ++packed) {
-        const std::int64_t i = quad * 4 + byte - row;
-        const bool real = channel < count && i >= 0 && i < weights.kernel_h;
-        const std::int64_t tap = (term * weights.kernel_h + i) * weights.kernel_w + j;
-        *packed = real ? weights.values[tap * weights.channels + begin + channel] : std::int8_t{0};
-      }
-    }
-  }
-}
-
-void pack(const DepthwiseWeights& weights, std::byte* packed) {
-  for (std::int64_t begin = 0; begin < weights.channels; begin += kDepthwiseBlock) {
-    const std::int64_t count = smaller(kDepthwiseBlock, weights.channels - begin);
-    pack_header(weights, begin, count, packed);
-    packed += kHeaderBytes;
-    for (std::int64_t term = 0; term < weights.terms; ++term) {
-      for (std::int64_t j = 0; j < weights.kernel_w; ++j) {
-        for (std::int64_t quad = 0; quad < quads_of(weights.kernel_h); ++quad) {
-          pack_step(weights, begin, count, term, j, quad, reinterpret_cast<std::int8_t*>(packed));
-          packed += kStepBytes;
-        }
-      }
-    }
-  }
-}
-
-// Values that stay the same during a call.
-struct Plan {
-  const DepthwiseCall& call;
-  std::int64_t channels;  // in this block
-  std::int64_t lanes;     // per column
-  std::int64_t columns;   // output columns per register
-  std::int64_t quads;
-  std::int64_t chunk;  // output columns that are computed from one filling of the scratch
-  std::int64_t plane;  // columns of the scratch per residue modulo stride_w
-  std::int64_t pitch;  // bytes of the scratch per register q
-  std::int64_t steps;  // kernel columns times quads
-  const std::byte* packed;
-  __mmask64 mask;     // the channels of one column
-  Products products;  // whether a product can exceed int32: it cannot if multipliers are below 1
-  std::int64_t offset[kMaxSteps];  // position of each step's input in the scratch
-};
-
-// Columns are stored by residue modulo stride_w, so that neighbouring output columns read
-// neighbouring columns. Returns the number of columns of one residue that `chunk` output columns
-// need, rounded up to whole registers.
-std::int64_t plane_of(const DepthwiseCall& call, std::int64_t chunk, std::int64_t columns) {
-  const std::int64_t reach = (ceil_div(chunk, columns) * columns - 1) * call.stride_w +
-                             (call.kernel_w - 1) * call.dilation_w;
-  return ceil_div(reach / call.stride_w + 1, columns) * columns;
-}
-
-bool make_plan(Plan& plan) {
-  const DepthwiseCall& call = plan.call;
-  const std::int64_t first = call.block * kDepthwiseBlock;
-  plan.channels = smaller(kDepthwiseBlock, call.channels - first);
-  plan.lanes = lanes_of(plan.channels);
-  plan.columns = 4 / plan.lanes;
-  plan.quads = quads_of(call.kernel_h);
-  plan.steps = call.kernel_w * plan.quads;
-  plan.mask = first_bytes(plan.channels);
-  plan.packed = call.packed + call.block * block_bytes(call.terms, call.kernel_h, call.kernel_w);
-  plan.products = Products::kFit;
-  for (std::int64_t q = 4; q < 8; ++q) {
-    const __m512 multiplier = _mm512_loadu_ps(plan.packed + q * kVector);
-    if (_mm512_cmp_ps_mask(_mm512_abs_ps(multiplier), _mm512_set1_ps(1.0F), _CMP_GE_OQ) != 0) {
-      plan.products = Products::kMayOverflow;
-    }
-  }
-  if (plan.quads > kMaxQuads || plan.steps > kMaxSteps) return false;
-  if (call.stride_w > kMaxStride || call.dilation_w > kScratchBytes) return false;
-  const std::int64_t column_bytes = call.stride_w * plan.quads * kVector * plan.lanes;
-  const auto bytes = [&](std::int64_t chunk) {
-    return plane_of(call, chunk, plan.columns) * column_bytes;
-  };
-  // A chunk is a whole row, or the part that fits in kChunkBytes, but at least one register.
-  plan.chunk = ceil_div(call.out_w, plan.columns) * plan.columns;
-  if (bytes(plan.chunk) > kChunkBytes) {
-    const std::int64_t room = kChunkBytes / column_bytes - 2 * plan.columns -
-                              ceil_div((call.kernel_w - 1) * call.dilation_w, call.stride_w);
-    plan.chunk = room < plan.columns ? plan.columns : room / plan.columns * plan.columns;
-    if (bytes(plan.chunk) > kScratchBytes) return false;
-  }
-  plan.plane = plane_of(call, plan.chunk, plan.columns);
-  plan.pitch = plan.plane * call.stride_w * 16 * plan.lanes;
-  for (std::int64_t j = 0; j < call.kernel_w; ++j) {
-    const std::int64_t column = j * call.dilation_w;
-    const std::int64_t position = column % call.stride_w * plan.plane + column / call.stride_w;
-    for (std::int64_t quad = 0; quad < plan.quads; ++quad) {
-      plan.offset[j * plan.quads + quad] = quad * 4 * plan.pitch + position * 16 * plan.lanes;
-    }
-  }
-  return true;
-}
-
-enum class Fill : std::uint8_t { kWhole, kPartial };
-
-// The input rows of a quad, at column 0. A row outside the image points to one zero pixel, with
-// step 0.
-struct Quad {
-  const std::uint8_t* row[4];
-  std::int64_t step[4];  // bytes between columns
-};
-
-// Loads one pixel into each part of a register; `at(n)` is the address of the n-th pixel.
-template <unsigned kLanes, Fill kFill, typename Address>
-QTOOL_INLINE inline __m512i gather(__mmask64 mask, const Address& at) {
-  if constexpr (kLanes == 4) {
-    return kFill == Fill::kWhole ? _mm512_loadu_si512(at(0)) : _mm512_maskz_loadu_epi8(mask, at(0));
-  } else if constexpr (kLanes == 2) {
-    const auto half = [&](std::int64_t n) QTOOL_INLINE {
-      return kFill == Fill::kWhole ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at(n)))
-                                   : _mm256_maskz_loadu_epi8(static_cast<__mmask32>(mask), at(n));
-    };
-    return _mm512_inserti64x4(_mm512_castsi256_si512(half(0)), half(1), 1);
-  } else {
-    const auto quarter = [&](std::int64_t n) QTOOL_INLINE {
-      return kFill == Fill::kWhole ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(at(n)))
-                                   : _mm_maskz_loadu_epi8(static_cast<__mmask16>(mask), at(n));
-    };
-    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(quarter(0)), quarter(1), 1);
-    const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(quarter(2)), quarter(3), 1);
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-  }
-}
-
-QTOOL_INLINE inline void store_interleaved(const __m512i* row, std::byte* to, std::int64_t pitch) {
-  const __m512i low_ab = _mm512_unpacklo_epi8(row[0], row[1]);
-  const __m512i high_ab = _mm512_unpackhi_epi8(row[0], row[1]);
-  const __m512i low_cd = _mm512_unpacklo_epi8(row[2], row[3]);
-  const __m512i high_cd = _mm512_unpackhi_epi8(row[2], row[3]);
-  _mm512_storeu_si512(to, _mm512_unpacklo_epi16(low_ab, low_cd));
-  _mm512_storeu_si512(to + pitch, _mm512_unpackhi_epi16(low_ab, low_cd));
-  _mm512_storeu_si512(to + 2 * pitch, _mm512_unpacklo_epi16(high_ab, high_cd));
-  _mm512_storeu_si512(to + 3 * pitch, _mm512_unpackhi_epi16(high_ab, high_cd));
-}
 
 // Interleaves `count` registers whose columns begin at `x`. Some of the columns are outside the
 // image.
@@ -280,122 +80,6 @@ void interleave(const Plan& plan, const Quad& quad, const Span& span, std::byte*
                                    to + span.begin * kVector);
   interleave_border<kLanes, kFill>(plan, quad, span.x + span.end * step, span.count - span.end,
                                    to + span.end * kVector);
-}
-
-// The epilogue's parameters in registers: reloading them from the call would double the cost.
-struct Columns {
-  __m512 multiplier[4];
-  ByteRange range;
-};
-
-QTOOL_INLINE inline Columns columns_of(const Plan& plan) {
-  Columns columns;
-  unroll<4>([&](auto q) QTOOL_INLINE {
-    columns.multiplier[q] = _mm512_loadu_ps(plan.packed + (4 + q) * kVector);
-  });
-  columns.range = byte_range(plan.call.zero_point, plan.call.low, plan.call.high);
-  return columns;
-}
-
-// Requantizes one register of columns. The pack instructions restore the order of the channels.
-template <Products kProducts>
-QTOOL_INLINE inline __m512i requantize(const Columns& columns, const __m512i* sums) {
-  __m512i rounded[4];
-  unroll<4>([&](auto q) QTOOL_INLINE {
-    rounded[q] = round_product<kProducts>(scale(sums[q], columns.multiplier[q]));
-  });
-  return pack_bytes(rounded, columns.range);
-}
-
-// Stores the first `count` columns of one register.
-template <unsigned kLanes>
-QTOOL_INLINE inline void store_bytes(__m512i bytes, __mmask64 mask, std::int64_t count,
-                                     std::int64_t stride, std::uint8_t* out) {
-  if constexpr (kLanes == 4) {
-    _mm512_mask_storeu_epi8(out, mask, bytes);
-  } else if constexpr (kLanes == 2) {
-    const auto part = static_cast<__mmask32>(mask);
-    _mm256_mask_storeu_epi8(out, part, _mm512_castsi512_si256(bytes));
-    if (count > 1) _mm256_mask_storeu_epi8(out + stride, part, _mm512_extracti64x4_epi64(bytes, 1));
-  } else {
-    const auto part = static_cast<__mmask16>(mask);
-    _mm_mask_storeu_epi8(out, part, _mm512_castsi512_si128(bytes));
-    if (count > 1) _mm_mask_storeu_epi8(out + stride, part, _mm512_extracti32x4_epi32(bytes, 1));
-    if (count > 2) {
-      _mm_mask_storeu_epi8(out + 2 * stride, part, _mm512_extracti32x4_epi32(bytes, 2));
-    }
-    if (count > 3) {
-      _mm_mask_storeu_epi8(out + 3 * stride, part, _mm512_extracti32x4_epi32(bytes, 3));
-    }
-  }
-}
-
-void store_floats(const Plan& plan, const __m512i* sums, std::int64_t count, float* out) {
-  const DepthwiseCall& call = plan.call;
-  for (unsigned q = 0; q < 4; ++q) {
-    const __m512 multiplier = _mm512_loadu_ps(plan.packed + (4 + q) * kVector);
-    const __m512 product = scale(sums[q], multiplier);
-    // Each 128-bit lane holds four neighbouring channels of one column.
-    const __m128 quarters[] = {
-        _mm512_extractf32x4_ps(product, 0), _mm512_extractf32x4_ps(product, 1),
-        _mm512_extractf32x4_ps(product, 2), _mm512_extractf32x4_ps(product, 3)};
-    for (std::int64_t lane = 0; lane < 4; ++lane) {
-      const std::int64_t column = lane / plan.lanes;
-      const std::int64_t channel = channel_of(q, 4 * lane, plan.lanes);
-      const std::int64_t left = plan.channels - channel;
-      if (column >= count || left <= 0) continue;
-      float* to = out + column * call.out_pixel_stride + channel;
-      const float* addend = call.addend + call.block * kDepthwiseBlock + channel;
-      if (left >= 4) {
-        _mm_storeu_ps(to, _mm_add_ps(quarters[lane], _mm_loadu_ps(addend)));
-        continue;
-      }
-      alignas(16) float values[4];  // no masked store, see store_sums()
-      _mm_store_ps(values, quarters[lane]);
-      for (std::int64_t i = 0; i < left; ++i) to[i] = values[i] + addend[i];
-    }
-  }
-}
-
-void store_sums(const Plan& plan, const __m512i* sums, std::int64_t count, std::int32_t* out) {
-  for (unsigned q = 0; q < 4; ++q) {
-    // Each 128-bit lane holds four neighbouring channels of one column.
-    const __m128i quarters[] = {
-        _mm512_extracti32x4_epi32(sums[q], 0), _mm512_extracti32x4_epi32(sums[q], 1),
-        _mm512_extracti32x4_epi32(sums[q], 2), _mm512_extracti32x4_epi32(sums[q], 3)};
-    for (std::int64_t lane = 0; lane < 4; ++lane) {
-      const std::int64_t column = lane / plan.lanes;
-      const std::int64_t channel = channel_of(q, 4 * lane, plan.lanes);
-      const std::int64_t left = plan.channels - channel;
-      if (column >= count || left <= 0) continue;
-      std::int32_t* to = out + column * plan.call.out_pixel_stride + channel;
-      if (left >= 4) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), quarters[lane]);
-        continue;
-      }
-      // A masked store is avoided: GCC 12 merges it with the extraction into a masked
-      // vextracti32x4, which touches all of its 16 bytes.
-      alignas(16) std::int32_t values[4];
-      _mm_store_si128(reinterpret_cast<__m128i*>(values), quarters[lane]);
-      for (std::int64_t i = 0; i < left; ++i) to[i] = values[i];
-    }
-  }
-}
-
-// The rare epilogues: floats, sums, and multipliers of 1 and more. `at` is the index of the first
-// output element.
-template <unsigned kLanes>
-__attribute__((noinline)) void store_rarely(const Plan& plan, const __m512i* sums,
-                                            std::int64_t count, std::int64_t at) {
-  const DepthwiseCall& call = plan.call;
-  if (call.output_type == OutputType::kFloat32) {
-    store_floats(plan, sums, count, static_cast<float*>(call.output) + at);
-  } else if (call.output_type == OutputType::kInt32) {
-    store_sums(plan, sums, count, static_cast<std::int32_t*>(call.output) + at);
-  } else {
-    store_bytes<kLanes>(requantize<Products::kMayOverflow>(columns_of(plan), sums), plan.mask,
-                        count, call.out_pixel_stride, static_cast<std::uint8_t*>(call.output) + at);
-  }
 }
 
 // Computes the sums of kRows output rows and kGroups registers of output columns, in the order
@@ -493,20 +177,6 @@ void compute(const Plan& plan, const std::byte* scratch, std::int64_t y, std::in
   }
 }
 
-Quad quad_of(const DepthwiseCall& call, std::int64_t y, std::int64_t rows, std::int64_t q) {
-  Quad quad;
-  for (std::int64_t r = 0; r < 4; ++r) {
-    const std::int64_t i = q * 4 + r;
-    const std::int64_t in_y = y * call.stride_h - call.pad_top + i * call.dilation_h;
-    const bool used = i < call.kernel_h + rows - 1 && in_y >= 0 && in_y < call.in_h;
-    quad.row[r] =
-        used ? call.input + in_y * call.in_w * call.in_pixel_stride + call.block * kDepthwiseBlock
-             : call.zero_pixel;
-    quad.step[r] = used ? call.in_pixel_stride : 0;
-  }
-  return quad;
-}
-
 template <unsigned kLanes, Fill kFill>
 void run_chunk(const Plan& plan, std::int64_t first, std::int64_t last, std::byte* scratch) {
   const DepthwiseCall& call = plan.call;
@@ -539,6 +209,111 @@ void run_block(const Plan& plan) {
   alignas(64) std::byte scratch[kScratchBytes];
   for (std::int64_t first = 0; first < plan.call.out_w; first += plan.chunk) {
     run_chunk<kLanes, kFill>(plan, first, smaller(plan.call.out_w, first + plan.chunk), scratch);
+  }
+}
+
+// Filters of 3x3 without dilation, the most common ones, need no scratch: the interleaved columns
+// of a window stay in registers. Takes equal strides, u8 output and products that fit.
+bool fits_registers(const Plan& plan) {
+  const DepthwiseCall& call = plan.call;
+  return call.kernel_h == 3 && call.kernel_w == 3 && call.terms == 1 && call.dilation_h == 1 &&
+         call.dilation_w == 1 && call.stride_h <= 2 && call.stride_w == call.stride_h &&
+         plan.products == Products::kFit && call.output_type == OutputType::kUInt8;
+}
+
+// Output rows that are computed together. With fewer than 64 channels, each part of a register
+// holds the same column for other output rows.
+template <unsigned kLanes>
+struct Rows {
+  static constexpr unsigned kParts = 4 / kLanes;
+  Quad quads[kParts];
+  std::uint8_t* out[kParts];  // the first of a part's rows
+  std::int64_t count;         // rows, the others are not stored
+};
+
+// Interleaves column `x`. All bytes of a column outside the image are the zero point.
+template <unsigned kLanes, Fill kFill>
+QTOOL_INLINE inline void interleave_column(const Rows<kLanes>& rows, std::int64_t x,
+                                           std::int64_t width, __mmask64 mask, __m512i zero,
+                                           __m512i* column) {
+  if (x < 0 || x >= width) {
+    unroll<4>([&](auto q) QTOOL_INLINE { column[q] = zero; });
+    return;
+  }
+  __m512i row[4];
+  unroll<4>([&](auto r) QTOOL_INLINE {
+    row[r] = gather<kLanes, kFill>(mask, [&](std::int64_t n) QTOOL_INLINE {
+      return rows.quads[n].row[r] + x * rows.quads[n].step[r];
+    });
+  });
+  interleave_rows(row, column);
+}
+
+// Computes all output columns of kRows rows for each part. With stride 1, a window shares two
+// columns with the next one, with stride 2 one column. The columns take turns in three places.
+template <unsigned kLanes, Fill kFill, unsigned kRows, unsigned kStride>
+__attribute__((noinline)) void run_rows(const Plan& plan, const Rows<kLanes>& given) {
+  // Copies, because the compiler would read again through references after every store.
+  const Rows<kLanes> rows = given;
+  const Columns columns = columns_of(plan);
+  const std::byte* const packed = plan.packed;
+  const __mmask64 mask = plan.mask;
+  const std::int64_t in_w = plan.call.in_w;
+  const std::int64_t out_w = plan.call.out_w;
+  const std::int64_t stride = plan.call.out_pixel_stride;
+  const __m512i zero = _mm512_set1_epi8(static_cast<char>(plan.call.zero_pixel[0]));
+  std::int64_t at = -plan.call.pad_left;  // the input column of the window's first column
+  __m512i column[3][4];
+  unroll<3 - kStride>([&](auto j) QTOOL_INLINE {
+    interleave_column<kLanes, kFill>(rows, at + j, in_w, mask, zero, column[j]);
+  });
+  for (std::int64_t x = 0; x < out_w; x += 3) {
+    unroll<3>([&](auto turn) QTOOL_INLINE {
+      constexpr unsigned kFirst = turn * kStride % 3;
+      if (x + turn >= out_w) return;
+      unroll<kStride>([&](auto j) QTOOL_INLINE {
+        constexpr unsigned kNew = 3 - kStride + j;
+        interleave_column<kLanes, kFill>(rows, at + kNew, in_w, mask, zero,
+                                         column[(kFirst + kNew) % 3]);
+      });
+      at += kStride;
+      __m512i acc[kRows * 4];
+      unroll<kRows * 4>(
+          [&](auto i) QTOOL_INLINE { acc[i] = _mm512_loadu_si512(packed + i % 4 * kVector); });
+      unroll<3>([&](auto j) QTOOL_INLINE {
+        const std::byte* weights = packed + kHeaderBytes + j * kStepBytes;
+        unroll<kRows * 4>([&](auto i) QTOOL_INLINE {
+          acc[i] = _mm512_dpbusd_epi32(acc[i], column[(kFirst + j) % 3][i % 4],
+                                       _mm512_loadu_si512(weights + i * kVector));
+        });
+      });
+      // Otherwise GCC 12 keeps weights of the second row until it knows that this row is stored.
+      unroll<kRows * 4>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
+      unroll<kRows>([&](auto r) QTOOL_INLINE {
+        const __m512i bytes = requantize<Products::kFit>(columns, acc + r * 4);
+        unroll<4 / kLanes>([&](auto n) QTOOL_INLINE {
+          if (n * kRows + r >= rows.count) return;
+          store_part<4 / kLanes, n>(bytes, mask, rows.out[n] + (r * out_w + x + turn) * stride);
+        });
+      });
+    });
+  }
+}
+
+template <unsigned kLanes, Fill kFill, unsigned kRows, unsigned kStride>
+void run_in_registers(const Plan& plan) {
+  const DepthwiseCall& call = plan.call;
+  constexpr unsigned kParts = 4 / kLanes;
+  auto* out = static_cast<std::uint8_t*>(call.output) + call.block * kDepthwiseBlock;
+  for (std::int64_t y = call.row_begin; y < call.row_end; y += kParts * kRows) {
+    Rows<kLanes> rows;
+    rows.count = call.row_end - y;
+    for (unsigned n = 0; n < kParts; ++n) {
+      const std::int64_t first = smaller(y + n * kRows, call.row_end - 1);
+      rows.quads[n] = quad_of(call, first, kRows, 0);
+      rows.out[n] = out + first * call.out_w * call.out_pixel_stride;
+    }
+    run_rows<kLanes, kFill, kRows, kStride>(plan, rows);
   }
 }
 
@@ -581,17 +356,29 @@ void run_slowly(const Plan& plan) {
   }
 }
 
+template <unsigned kLanes, Fill kFill>
+void run_filled(const Plan& plan) {
+  if (!fits_registers(plan)) return run_block<kLanes, kFill>(plan);
+  if (plan.call.stride_h == 2) return run_in_registers<kLanes, kFill, 1, 2>(plan);
+  run_in_registers<kLanes, kFill, 2, 1>(plan);
+}
+
+template <unsigned kLanes>
+void run_lanes(const Plan& plan) {
+  if (plan.channels == 16 * kLanes) return run_filled<kLanes, Fill::kWhole>(plan);
+  run_filled<kLanes, Fill::kPartial>(plan);
+}
+
 void run(const DepthwiseCall& call) {
   Plan plan{call, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, Products::kFit, {}};
   if (!make_plan(plan)) return run_slowly(plan);
-  const bool whole = plan.channels == 16 * plan.lanes;
   switch (plan.lanes) {
     case 1:
-      return whole ? run_block<1, Fill::kWhole>(plan) : run_block<1, Fill::kPartial>(plan);
+      return run_lanes<1>(plan);
     case 2:
-      return whole ? run_block<2, Fill::kWhole>(plan) : run_block<2, Fill::kPartial>(plan);
+      return run_lanes<2>(plan);
     default:
-      return whole ? run_block<4, Fill::kWhole>(plan) : run_block<4, Fill::kPartial>(plan);
+      return run_lanes<4>(plan);
   }
 }
 
