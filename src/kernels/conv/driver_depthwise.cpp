@@ -62,18 +62,14 @@ class DepthwiseConv final : public ConvDriver {
            int threads, const ConvAdded& added) const override {
     const std::uint8_t* residual = added.residual;
     if (residual == nullptr) {
-      run_kernel(shape, input, output, output_.type, threads);
-      if (added.base != nullptr) {
-        add_base(shape, added.base, static_cast<float*>(output), threads);
-      }
-      return;
+      return run_kernel(shape, input, output, output_.type, added.base, threads);
     }
     // A residual after a depthwise convolution is rare. The kernels do not add it; a loop over
     // their sums does.
     auto* sums = reinterpret_cast<std::int32_t*>(align_up(workspace));
     ConvShape dense = shape;
     dense.out_pixel_stride = channels_;
-    run_kernel(dense, input, sums, OutputType::kInt32, threads);
+    run_kernel(dense, input, sums, OutputType::kInt32, nullptr, threads);
     const std::int64_t pixels = shape.batch * shape.out_h * shape.out_w;
     parallel_ranges(pixels, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
       StopPace pace;
@@ -86,20 +82,6 @@ class DepthwiseConv final : public ConvDriver {
   }
 
  private:
-  // Adds the base to all pixels of the result.
-  void add_base(const ConvShape& shape, const float* base, float* output, int threads) const {
-    const std::int64_t pixels = shape.batch * shape.out_h * shape.out_w;
-    parallel_ranges(pixels, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
-      StopPace pace;
-      for (std::int64_t pixel = from; pixel < to; ++pixel) {
-        pace.step(channels_);
-        float* out = output + pixel * shape.out_pixel_stride;
-        const float* b = base + pixel * channels_;
-        for (std::int64_t c = 0; c < channels_; ++c) out[c] += b[c];
-      }
-    });
-  }
-
   // Converts the sums and the residual of one pixel to bytes.
   void add_residual(const std::int32_t* sums, const std::uint8_t* residual,
                     std::uint8_t* out) const {
@@ -114,9 +96,10 @@ class DepthwiseConv final : public ConvDriver {
   }
 
   void run_kernel(const ConvShape& shape, const std::uint8_t* input, void* output, OutputType type,
-                  int threads) const {
+                  const float* base, int threads) const {
     DepthwiseCall call = call_of(shape);
     call.output_type = type;
+    call.onto_stride = channels_;
     std::array<std::uint8_t, kDepthwiseBlock> padding;
     if (shape.padding) {
       padding.fill(*shape.padding);
@@ -160,6 +143,7 @@ class DepthwiseConv final : public ConvDriver {
         part.block = from / steps % blocks;
         part.input = input + image * in_bytes;
         part.output = static_cast<std::byte*>(output) + image * out_bytes;
+        if (base != nullptr) part.onto = base + image * shape.out_h * shape.out_w * channels_;
         part.row_begin = step * rows;
         part.row_end = std::min(shape.out_h, last * rows);
         kernel_.functions->run(part);

@@ -100,46 +100,55 @@ Group group_of(const DepthwiseCall& call, std::int64_t in_block) {
   return group;
 }
 
-void store_floats(const Group& group, const __m256i* sums, std::int64_t at) {
+void store_floats(const Group& group, const __m256i* sums, std::int64_t pixel) {
   alignas(32) float product[kGroup];
   for (unsigned half = 0; half < 2; ++half) {
     _mm256_store_ps(product + 8 * half,
                     scale(sums[half], _mm256_loadu_ps(group.multiplier + 8 * half)));
   }
-  float* out = static_cast<float*>(group.call.output) + at;
-  const float* addend = group.call.addend + group.channel;
+  const DepthwiseCall& call = group.call;
+  float* out = static_cast<float*>(call.output) + pixel * call.out_pixel_stride + group.channel;
+  const float* addend =
+      (call.onto == nullptr ? call.addend : call.onto + pixel * call.onto_stride) + group.channel;
+  if (group.count == kGroup) {
+    for (unsigned half = 0; half < 16; half += 8) {
+      _mm256_storeu_ps(out + half, _mm256_add_ps(_mm256_load_ps(product + half),
+                                                 _mm256_loadu_ps(addend + half)));
+    }
+    return;
+  }
   for (std::int64_t c = 0; c < group.count; ++c) out[c] = product[c] + addend[c];
 }
 
-void store_sums(const Group& group, const __m256i* sums, std::int64_t at) {
+void store_sums(const Group& group, const __m256i* sums, std::int64_t pixel) {
   alignas(32) std::int32_t part[kGroup];
   _mm256_store_si256(reinterpret_cast<__m256i*>(part), sums[0]);
   _mm256_store_si256(reinterpret_cast<__m256i*>(part + 8), sums[1]);
-  std::int32_t* out = static_cast<std::int32_t*>(group.call.output) + at;
+  std::int32_t* out = static_cast<std::int32_t*>(group.call.output) +
+                      pixel * group.call.out_pixel_stride + group.channel;
   for (std::int64_t c = 0; c < group.count; ++c) out[c] = part[c];
 }
 
 // The rarer epilogues: floats and sums.
 __attribute__((noinline)) void store_rarely(const Group& group, const __m256i* sums,
-                                            unsigned columns, std::int64_t at) {
-  for (unsigned n = 0; n < columns; ++n, sums += 2, at += group.call.out_pixel_stride) {
+                                            unsigned columns, std::int64_t pixel) {
+  for (unsigned n = 0; n < columns; ++n, sums += 2, ++pixel) {
     if (group.call.output_type == OutputType::kFloat32) {
-      store_floats(group, sums, at);
+      store_floats(group, sums, pixel);
     } else {
-      store_sums(group, sums, at);
+      store_sums(group, sums, pixel);
     }
   }
 }
 
-// Stores the results of kColumns neighbouring output pixels, from pixel `at` on.
+// Stores the results of kColumns neighbouring output pixels, from `pixel` on.
 template <unsigned kColumns>
-QTOOL_INLINE inline void store(const Group& group, const __m256i* acc, std::int64_t at) {
+QTOOL_INLINE inline void store(const Group& group, const __m256i* acc, std::int64_t pixel) {
   const DepthwiseCall& call = group.call;
-  at = at * call.out_pixel_stride + group.channel;
   if (call.output_type != OutputType::kUInt8) {
     __m256i sums[2 * kColumns];
     unroll<2 * kColumns>([&](auto n) QTOOL_INLINE { sums[n] = acc[n]; });
-    store_rarely(group, sums, kColumns, at);
+    store_rarely(group, sums, kColumns, pixel);
     return;
   }
   const ByteRange range = byte_range(call.zero_point, call.low, call.high);
@@ -148,8 +157,9 @@ QTOOL_INLINE inline void store(const Group& group, const __m256i* acc, std::int6
   __m256 products[2 * kColumns];
   unroll<2 * kColumns>([&](auto n)
                            QTOOL_INLINE { products[n] = scale(acc[n], multiplier[n % 2]); });
-  store_rows<kColumns>(products, range, group.count, static_cast<std::uint8_t*>(call.output) + at,
-                       call.out_pixel_stride);
+  auto* out =
+      static_cast<std::uint8_t*>(call.output) + pixel * call.out_pixel_stride + group.channel;
+  store_rows<kColumns>(products, range, group.count, out, call.out_pixel_stride);
 }
 
 QTOOL_INLINE inline void load_bias(const Group& group, __m256i* sums) {

@@ -160,9 +160,7 @@ __attribute__((noinline)) void compute_rarely(const Plan& plan, const std::byte*
     __m512i acc[kRows * 4];
     accumulate<kRows, 1>(plan, scratch, acc);
     for (unsigned r = 0; r < kRows; ++r) {
-      const std::int64_t pixel = (y + r) * call.out_w + x;
-      store_rarely<kLanes>(plan, acc + r * 4, last - x,
-                           pixel * call.out_pixel_stride + call.block * kDepthwiseBlock);
+      store_rarely<kLanes>(plan, acc + r * 4, last - x, (y + r) * call.out_w + x);
     }
   }
 }
@@ -213,12 +211,12 @@ void run_block(const Plan& plan) {
 }
 
 // Filters of 3x3 without dilation, the most common ones, need no scratch: the interleaved columns
-// of a window stay in registers. Takes equal strides, u8 output and products that fit.
+// of a window stay in registers. Takes equal strides, and products that fit if they become bytes.
 bool fits_registers(const Plan& plan) {
   const DepthwiseCall& call = plan.call;
   return call.kernel_h == 3 && call.kernel_w == 3 && call.terms == 1 && call.dilation_h == 1 &&
          call.dilation_w == 1 && call.stride_h <= 2 && call.stride_w == call.stride_h &&
-         plan.products == Products::kFit && call.output_type == OutputType::kUInt8;
+         (plan.products == Products::kFit || call.output_type != OutputType::kUInt8);
 }
 
 // Output rows that are computed together. With fewer than 64 channels, each part of a register
@@ -227,8 +225,8 @@ template <unsigned kLanes>
 struct Rows {
   static constexpr unsigned kParts = 4 / kLanes;
   Quad quads[kParts];
-  std::uint8_t* out[kParts];  // the first of a part's rows
-  std::int64_t count;         // rows, the others are not stored
+  std::int64_t pixel[kParts];  // the first output pixel
+  std::int64_t count;          // rows, the others are not stored
 };
 
 // Interleaves column `x`. All bytes of a column outside the image are the zero point.
@@ -251,7 +249,7 @@ QTOOL_INLINE inline void interleave_column(const Rows<kLanes>& rows, std::int64_
 
 // Computes all output columns of kRows rows for each part. With stride 1, a window shares two
 // columns with the next one, with stride 2 one column. The columns take turns in three places.
-template <unsigned kLanes, Fill kFill, unsigned kRows, unsigned kStride>
+template <unsigned kLanes, Fill kFill, unsigned kRows, unsigned kStride, bool kBytes>
 __attribute__((noinline)) void run_rows(const Plan& plan, const Rows<kLanes>& given) {
   // Copies, because the compiler would read again through references after every store.
   const Rows<kLanes> rows = given;
@@ -261,6 +259,8 @@ __attribute__((noinline)) void run_rows(const Plan& plan, const Rows<kLanes>& gi
   const std::int64_t in_w = plan.call.in_w;
   const std::int64_t out_w = plan.call.out_w;
   const std::int64_t stride = plan.call.out_pixel_stride;
+  auto* const out =
+      static_cast<std::uint8_t*>(plan.call.output) + plan.call.block * kDepthwiseBlock;
   const __m512i zero = _mm512_set1_epi8(static_cast<char>(plan.call.zero_pixel[0]));
   std::int64_t at = -plan.call.pad_left;  // the input column of the window's first column
   __m512i column[3][4];
@@ -290,11 +290,19 @@ __attribute__((noinline)) void run_rows(const Plan& plan, const Rows<kLanes>& gi
       // Otherwise GCC 12 keeps weights of the second row until it knows that this row is stored.
       unroll<kRows * 4>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
       unroll<kRows>([&](auto r) QTOOL_INLINE {
-        const __m512i bytes = requantize<Products::kFit>(columns, acc + r * 4);
-        unroll<4 / kLanes>([&](auto n) QTOOL_INLINE {
-          if (n * kRows + r >= rows.count) return;
-          store_part<4 / kLanes, n>(bytes, mask, rows.out[n] + (r * out_w + x + turn) * stride);
-        });
+        const std::int64_t pixel = r * out_w + x + turn;
+        if constexpr (kBytes) {
+          const __m512i bytes = requantize<Products::kFit>(columns, acc + r * 4);
+          unroll<4 / kLanes>([&](auto n) QTOOL_INLINE {
+            if (n * kRows + r >= rows.count) return;
+            store_part<4 / kLanes, n>(bytes, mask, out + (rows.pixel[n] + pixel) * stride);
+          });
+        } else {
+          const std::int64_t parts = ceil_div(rows.count - r, kRows);
+          std::int64_t pixels[4 / kLanes];
+          unroll<4 / kLanes>([&](auto n) QTOOL_INLINE { pixels[n] = rows.pixel[n] + pixel; });
+          store_reals<kLanes>(plan, acc + r * 4, pixels, parts);
+        }
       });
     });
   }
@@ -304,16 +312,19 @@ template <unsigned kLanes, Fill kFill, unsigned kRows, unsigned kStride>
 void run_in_registers(const Plan& plan) {
   const DepthwiseCall& call = plan.call;
   constexpr unsigned kParts = 4 / kLanes;
-  auto* out = static_cast<std::uint8_t*>(call.output) + call.block * kDepthwiseBlock;
   for (std::int64_t y = call.row_begin; y < call.row_end; y += kParts * kRows) {
     Rows<kLanes> rows;
     rows.count = call.row_end - y;
     for (unsigned n = 0; n < kParts; ++n) {
       const std::int64_t first = smaller(y + n * kRows, call.row_end - 1);
       rows.quads[n] = quad_of(call, first, kRows, 0);
-      rows.out[n] = out + first * call.out_w * call.out_pixel_stride;
+      rows.pixel[n] = first * call.out_w;
     }
-    run_rows<kLanes, kFill, kRows, kStride>(plan, rows);
+    if (call.output_type == OutputType::kUInt8) {
+      run_rows<kLanes, kFill, kRows, kStride, true>(plan, rows);
+    } else {
+      run_rows<kLanes, kFill, kRows, kStride, false>(plan, rows);
+    }
   }
 }
 
@@ -349,9 +360,7 @@ void run_slowly(const Plan& plan) {
         biased[q] = _mm512_add_epi32(_mm512_load_si512(sums + q * 16U),
                                      _mm512_loadu_si512(plan.packed + q * kVector));
       }
-      const std::int64_t at =
-          (y * call.out_w + x) * call.out_pixel_stride + call.block * kDepthwiseBlock;
-      store_rarely<4>(plan, biased, 1, at);
+      store_rarely<4>(plan, biased, 1, y * call.out_w + x);
     }
   }
 }

@@ -56,6 +56,8 @@ struct DepthwiseCall {
   const std::byte* packed = nullptr;         ///< written by `pack`
   const std::uint8_t* zero_pixel = nullptr;  ///< 64 readable bytes of input_zero_point
   const float* addend = nullptr;             ///< [channel], float output only
+  const float* onto = nullptr;   ///< null: `addend` is added; float output only, as in GemmCall
+  std::int64_t onto_stride = 0;  ///< elements between the pixels of `onto`
   OutputType output_type = OutputType::kUInt8;
   void* output = nullptr;  ///< the image's first output pixel
   std::int32_t zero_point = 0;

@@ -64,9 +64,12 @@ void add_block(const DepthwiseCall& call, const std::byte* values, std::int64_t 
   }
 }
 
-void store_block(const DepthwiseCall& call, const Block& block, std::int64_t at, std::int64_t count,
-                 const std::int32_t* acc) {
+void store_block(const DepthwiseCall& call, const Block& block, std::int64_t pixel,
+                 std::int64_t count, const std::int32_t* acc) {
   const std::int64_t first = call.block * kDepthwiseBlock;
+  const std::int64_t at = pixel * call.out_pixel_stride + first;
+  const float* addend =
+      (call.onto == nullptr ? call.addend : call.onto + pixel * call.onto_stride) + first;
   for (std::int64_t c = 0; c < count; ++c) {
     const std::int32_t sum = acc[c] + block.bias[c];
     if (call.output_type == OutputType::kInt32) {
@@ -75,7 +78,7 @@ void store_block(const DepthwiseCall& call, const Block& block, std::int64_t at,
     }
     const float product = static_cast<float>(sum) * block.multiplier[c];
     if (call.output_type == OutputType::kFloat32) {
-      static_cast<float*>(call.output)[at + c] = product + call.addend[first + c];
+      static_cast<float*>(call.output)[at + c] = product + addend[c];
     } else {
       static_cast<std::uint8_t*>(call.output)[at + c] =
           round_to_u8(product, call.zero_point, call.low, call.high);
@@ -94,7 +97,7 @@ void run_depthwise(const DepthwiseCall& call) {
     for (std::int64_t x = 0; x < call.out_w; ++x) {
       std::int32_t acc[kDepthwiseBlock] = {};
       add_block(call, packed + kHeaderBytes, y, x, count, acc);
-      store_block(call, block, (y * call.out_w + x) * call.out_pixel_stride + first, count, acc);
+      store_block(call, block, y * call.out_w + x, count, acc);
     }
   }
 }

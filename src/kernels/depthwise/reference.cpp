@@ -41,7 +41,10 @@ void reference_depthwise(const DepthwiseWeights& weights, const DepthwiseCall& c
         }
         const float product = static_cast<float>(sum) * weights.multiplier[c];
         if (call.output_type == OutputType::kFloat32) {
-          static_cast<float*>(call.output)[at] = product + call.addend[c];
+          const std::int64_t pixel = y * call.out_w + x;
+          static_cast<float*>(call.output)[at] =
+              product +
+              (call.onto == nullptr ? call.addend[c] : call.onto[pixel * call.onto_stride + c]);
           continue;
         }
         static_cast<std::uint8_t*>(call.output)[at] =

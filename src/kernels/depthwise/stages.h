@@ -264,72 +264,66 @@ QTOOL_INLINE inline void store_bytes(__m512i bytes, __mmask64 mask, std::int64_t
   });
 }
 
-void store_floats(const Plan& plan, const __m512i* sums, std::int64_t count, float* out) {
+// Transposes the 128-bit lanes: register n then holds sixteen neighbouring channels, those of part
+// n / kLanes from channel 16 (n % kLanes) on.
+QTOOL_INLINE inline void sort_lanes(__m512i* registers) {
+  const __m512i low_01 = _mm512_shuffle_i32x4(registers[0], registers[1], 0x44);
+  const __m512i low_23 = _mm512_shuffle_i32x4(registers[2], registers[3], 0x44);
+  const __m512i high_01 = _mm512_shuffle_i32x4(registers[0], registers[1], 0xEE);
+  const __m512i high_23 = _mm512_shuffle_i32x4(registers[2], registers[3], 0xEE);
+  registers[0] = _mm512_shuffle_i32x4(low_01, low_23, 0x88);
+  registers[1] = _mm512_shuffle_i32x4(low_01, low_23, 0xDD);
+  registers[2] = _mm512_shuffle_i32x4(high_01, high_23, 0x88);
+  registers[3] = _mm512_shuffle_i32x4(high_01, high_23, 0xDD);
+}
+
+// Stores floats or sums of the first `count` parts of four registers. pixels[n]: the output pixel
+// of part n.
+template <unsigned kLanes>
+__attribute__((noinline)) void store_reals(const Plan& plan, const __m512i* sums,
+                                           const std::int64_t* pixels, std::int64_t count) {
   const DepthwiseCall& call = plan.call;
-  for (unsigned q = 0; q < 4; ++q) {
+  const std::int64_t first = call.block * kDepthwiseBlock;
+  const bool floats = call.output_type == OutputType::kFloat32;
+  __m512i registers[4];
+  unroll<4>([&](auto q) QTOOL_INLINE {
     const __m512 multiplier = _mm512_loadu_ps(plan.packed + (4 + q) * kVector);
-    const __m512 product = scale(sums[q], multiplier);
-    // Each 128-bit lane holds four neighbouring channels of one column.
-    const __m128 quarters[] = {
-        _mm512_extractf32x4_ps(product, 0), _mm512_extractf32x4_ps(product, 1),
-        _mm512_extractf32x4_ps(product, 2), _mm512_extractf32x4_ps(product, 3)};
-    for (std::int64_t lane = 0; lane < 4; ++lane) {
-      const std::int64_t column = lane / plan.lanes;
-      const std::int64_t channel = channel_of(q, 4 * lane, plan.lanes);
-      const std::int64_t left = plan.channels - channel;
-      if (column >= count || left <= 0) continue;
-      float* to = out + column * call.out_pixel_stride + channel;
-      const float* addend = call.addend + call.block * kDepthwiseBlock + channel;
-      if (left >= 4) {
-        _mm_storeu_ps(to, _mm_add_ps(quarters[lane], _mm_loadu_ps(addend)));
-        continue;
-      }
-      alignas(16) float values[4];  // no masked store, see store_sums()
-      _mm_store_ps(values, quarters[lane]);
-      for (std::int64_t i = 0; i < left; ++i) to[i] = values[i] + addend[i];
+    registers[q] = floats ? _mm512_castps_si512(scale(sums[q], multiplier)) : sums[q];
+  });
+  sort_lanes(registers);
+  unroll<4>([&](auto n) QTOOL_INLINE {
+    constexpr unsigned kPart = n / kLanes;
+    const auto mask = static_cast<__mmask16>(plan.mask >> (n % kLanes * 16U));
+    if (kPart >= count || mask == 0) return;
+    const std::int64_t channel = first + n % kLanes * 16;
+    const std::int64_t pixel = pixels[kPart];
+    const std::int64_t at = pixel * call.out_pixel_stride + channel;
+    if (!floats) {
+      _mm512_mask_storeu_epi32(static_cast<std::int32_t*>(call.output) + at, mask, registers[n]);
+      return;
     }
-  }
+    const float* addend =
+        (call.onto == nullptr ? call.addend : call.onto + pixel * call.onto_stride) + channel;
+    const __m512 sum =
+        _mm512_add_ps(_mm512_castsi512_ps(registers[n]), _mm512_maskz_loadu_ps(mask, addend));
+    _mm512_mask_storeu_ps(static_cast<float*>(call.output) + at, mask, sum);
+  });
 }
 
-void store_sums(const Plan& plan, const __m512i* sums, std::int64_t count, std::int32_t* out) {
-  for (unsigned q = 0; q < 4; ++q) {
-    // Each 128-bit lane holds four neighbouring channels of one column.
-    const __m128i quarters[] = {
-        _mm512_extracti32x4_epi32(sums[q], 0), _mm512_extracti32x4_epi32(sums[q], 1),
-        _mm512_extracti32x4_epi32(sums[q], 2), _mm512_extracti32x4_epi32(sums[q], 3)};
-    for (std::int64_t lane = 0; lane < 4; ++lane) {
-      const std::int64_t column = lane / plan.lanes;
-      const std::int64_t channel = channel_of(q, 4 * lane, plan.lanes);
-      const std::int64_t left = plan.channels - channel;
-      if (column >= count || left <= 0) continue;
-      std::int32_t* to = out + column * plan.call.out_pixel_stride + channel;
-      if (left >= 4) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), quarters[lane]);
-        continue;
-      }
-      // A masked store is avoided: GCC 12 merges it with the extraction into a masked
-      // vextracti32x4, which touches all of its 16 bytes.
-      alignas(16) std::int32_t values[4];
-      _mm_store_si128(reinterpret_cast<__m128i*>(values), quarters[lane]);
-      for (std::int64_t i = 0; i < left; ++i) to[i] = values[i];
-    }
-  }
-}
-
-// The rare epilogues: floats, sums, and multipliers of 1 and more. `at` is the index of the first
-// output element.
+// The rare epilogues: floats, sums, and multipliers of 1 and more. Takes the first `count` of the
+// neighbouring columns of four registers; `pixel` is the first one.
 template <unsigned kLanes>
 __attribute__((noinline)) void store_rarely(const Plan& plan, const __m512i* sums,
-                                            std::int64_t count, std::int64_t at) {
+                                            std::int64_t count, std::int64_t pixel) {
   const DepthwiseCall& call = plan.call;
-  if (call.output_type == OutputType::kFloat32) {
-    store_floats(plan, sums, count, static_cast<float*>(call.output) + at);
-  } else if (call.output_type == OutputType::kInt32) {
-    store_sums(plan, sums, count, static_cast<std::int32_t*>(call.output) + at);
-  } else {
-    store_bytes<kLanes>(requantize<Products::kMayOverflow>(columns_of(plan), sums), plan.mask,
-                        count, call.out_pixel_stride, static_cast<std::uint8_t*>(call.output) + at);
+  if (call.output_type != OutputType::kUInt8) {
+    const std::int64_t pixels[] = {pixel, pixel + 1, pixel + 2, pixel + 3};
+    return store_reals<kLanes>(plan, sums, pixels, count);
   }
+  store_bytes<kLanes>(requantize<Products::kMayOverflow>(columns_of(plan), sums), plan.mask, count,
+                      call.out_pixel_stride,
+                      static_cast<std::uint8_t*>(call.output) + pixel * call.out_pixel_stride +
+                          call.block * kDepthwiseBlock);
 }
 
 }  // namespace
