@@ -48,6 +48,7 @@ CpuFeatures read_features() {
   add(has_zmm && bit(b, 31), cpu::kAvx512vl);
   add(has_zmm && bit(c, 11), cpu::kAvx512vnni);
   add(has_zmm && bit(c, 1), cpu::kAvx512vbmi);
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) add(has_ymm && bit(a, 4), cpu::kAvxVnni);
   return features;
 }
 #else

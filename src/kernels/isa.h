@@ -42,6 +42,7 @@ inline constexpr CpuFeatures kAvx512dq = CpuFeatures::of(5);
 inline constexpr CpuFeatures kAvx512vl = CpuFeatures::of(6);
 inline constexpr CpuFeatures kAvx512vnni = CpuFeatures::of(7);
 inline constexpr CpuFeatures kAvx512vbmi = CpuFeatures::of(8);
+inline constexpr CpuFeatures kAvxVnni = CpuFeatures::of(9);
 }  // namespace cpu
 
 /// The features of this machine, read once: those that its processor has and whose use the

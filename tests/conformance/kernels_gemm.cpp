@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/round_up.h"
+#include "isa/gemm_avx512vl.h"
 #include "kernels/gemm/gemm.h"
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"
@@ -178,6 +179,20 @@ void check_kernel(std::mt19937& random, Spread spread, const KernelRow<GemmFunct
   call.onto_stride = call.channels;
   ASSERT_NO_FATAL_FAILURE(compare(call, row, sizeof(float)));
 }
+
+#if defined(__x86_64__)
+TEST(GemmKernels, ForAvxVnniEqualTheReference) {
+  if (!detect_cpu().holds(cpu::kAvx512vl | cpu::kAvx512vnni)) {
+    GTEST_SKIP() << "the processor has no AVX-512 VNNI";
+  }
+  std::mt19937 random = seeded_generator();
+  const KernelRow<GemmFunctions> row{"avx512vl", {}, &gemm_avx512vl};
+  for (int i = 0; i < 300; ++i) {
+    const Spread spread = i % 3 == 0 ? Spread::kExtremes : Spread::kUniform;
+    ASSERT_NO_FATAL_FAILURE(check_kernel(random, spread, row));
+  }
+}
+#endif
 
 TEST(GemmKernels, EqualTheReference) {
   std::mt19937 random = seeded_generator();

@@ -55,7 +55,8 @@ TEST(InstructionSets, AreDistinctAndTheFirstNeedsNothing) {
 
 #if defined(__x86_64__)
 TEST(KernelSelection, AsksForEveryFeatureOfTheSet) {
-  EXPECT_EQ(chosen({everything().without(cpu::kAvx512vnni), ""}), "avx2");
+  EXPECT_EQ(chosen({everything().without(cpu::kAvx512vnni), ""}), "avxvnni");
+  EXPECT_EQ(chosen({everything().without(cpu::kAvx512vnni | cpu::kAvxVnni), ""}), "avx2");
   EXPECT_EQ(chosen({everything().without(cpu::kFma), ""}), "portable");
   EXPECT_THROW(forced_isa({everything().without(cpu::kFma), "avx2"}), Error);
 }

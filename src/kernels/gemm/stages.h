@@ -1,0 +1,188 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/epilogue_avx2.h"
+#include "kernels/gemm/contract.h"
+
+// What kernels with registers of 256 bits share: the rows of a tile, the epilogue, and the whole
+// kernel for vpdpbusd. That instruction has two forms, which only differ in their encoding: of
+// AVX-VNNI, and of AVX-512 VL with VNNI. `Dot` names one.
+namespace qtool {
+namespace {  // NOLINT(google-build-namespaces): see logarithm.h
+
+constexpr unsigned kTile = 6;
+constexpr std::int64_t kPanel = 16;
+constexpr std::int64_t kGroup = 4;
+constexpr std::int64_t kStep = kPanel * kGroup;  // bytes of weights
+
+// The epilogue's parameters for the output channels.
+struct Columns {
+  __m256 multiplier[2];
+  ByteRange range;
+};
+
+Columns columns_of(const GemmCall& call) {
+  return {{_mm256_loadu_ps(call.multiplier), _mm256_loadu_ps(call.multiplier + 8)},
+          byte_range(call.zero_point, call.low, call.high)};
+}
+
+// The values that a residual adds to 16 channels of a row.
+struct Addends {
+  __m256 half[2];
+};
+
+Addends addends_of(const GemmCall& call, std::int64_t row) {
+  const __m128i bytes = load_bytes(call.residual + row * call.residual_stride, call.channels);
+  const __m256i zero = _mm256_set1_epi32(call.residual_zero);
+  const __m256 multiplier = _mm256_set1_ps(call.residual_multiplier);
+  const auto real = [&](__m128i eight) {
+    return scale(_mm256_sub_epi32(_mm256_cvtepu8_epi32(eight), zero), multiplier);
+  };
+  return {{real(bytes), real(_mm_srli_si128(bytes, 8))}};
+}
+
+// Stores the first `count` of 16 values.
+template <typename T>
+void store_part(const T* values, std::int64_t count, T* out) {
+  for (std::int64_t c = 0; c < count; ++c) out[c] = values[c];
+}
+
+void store_floats(const GemmCall& call, const Columns& columns, const __m256i* sums,
+                  std::int64_t row) {
+  const float* addend = call.onto == nullptr ? call.addend : call.onto + row * call.onto_stride;
+  alignas(32) float part[kPanel] = {};
+  store_part(addend, call.channels, part);  // no read beyond the last channel
+  for (unsigned half = 0; half < 2; ++half) {
+    const __m256 real =
+        _mm256_add_ps(scale(sums[half], columns.multiplier[half]), _mm256_load_ps(part + 8 * half));
+    _mm256_store_ps(part + 8 * half, real);
+  }
+  store_part(part, call.channels, static_cast<float*>(call.output) + row * call.output_stride);
+}
+
+void store_sums(const GemmCall& call, const __m256i* sums, std::int64_t row) {
+  alignas(32) std::int32_t part[kPanel];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(part), sums[0]);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(part + 8), sums[1]);
+  store_part(part, call.channels,
+             static_cast<std::int32_t*>(call.output) + row * call.output_stride);
+}
+
+void store_added(const GemmCall& call, const Columns& columns, const __m256i* sums,
+                 std::int64_t row) {
+  const Addends addends = addends_of(call, row);
+  const __m256 values[] = {_mm256_add_ps(scale(sums[0], columns.multiplier[0]), addends.half[0]),
+                           _mm256_add_ps(scale(sums[1], columns.multiplier[1]), addends.half[1])};
+  auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
+  store_rows<1>(values, columns.range, call.channels, out, call.output_stride);
+}
+
+// The rarer epilogues: floats, sums and a residual.
+__attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns& columns,
+                                            const __m256i* sums, std::int64_t row, unsigned rows) {
+  for (unsigned m = 0; m < rows; ++m, ++row, sums += 2) {
+    if (call.output_type == OutputType::kFloat32) {
+      store_floats(call, columns, sums, row);
+    } else if (call.output_type == OutputType::kInt32) {
+      store_sums(call, sums, row);
+    } else {
+      store_added(call, columns, sums, row);
+    }
+  }
+}
+
+template <unsigned kRows>
+QTOOL_INLINE inline void load_bias(const GemmCall& call, __m256i* acc) {
+  unroll<2 * kRows>([&](auto i) QTOOL_INLINE {
+    acc[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(call.bias + 8U * (i % 2)));
+  });
+}
+
+// The rows of a tile at one tap.
+template <unsigned kRows>
+QTOOL_INLINE inline void find_rows(const GemmCall& call, std::int64_t row, std::int64_t tap,
+                                   const std::uint8_t** rows) {
+  if (call.source == RowSource::kStrided) {
+    unroll<kRows>([&](auto m) QTOOL_INLINE { rows[m] = call.base + (row + m) * call.row_stride; });
+  } else {
+    const std::uint8_t* const* table = call.rows + tap * call.row_pitch + row;
+    unroll<kRows>([&](auto m) QTOOL_INLINE { rows[m] = table[m] + call.row_offset; });
+  }
+}
+
+// Adds the products of one step and every row for 16 channels to `acc`. `input(four)`: what the
+// step multiplies of the row's four bytes, which each channel gets; `add(sums, input, weights)`:
+// adds the products in 32 bits, for eight channels.
+template <unsigned kRows, typename Input, typename Add>
+QTOOL_INLINE inline void multiply(__m256i* acc, const std::uint8_t* const* rows,
+                                  std::int64_t offset, const std::int8_t* weights,
+                                  const Input& input, const Add& add) {
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 32));
+  unroll<kRows>([&](auto m) QTOOL_INLINE {
+    int four = 0;
+    __builtin_memcpy(&four, rows[m] + offset, 4);
+    const __m256i factors = input(_mm256_set1_epi32(four));
+    acc[2 * m] = add(acc[2 * m], factors, low);
+    acc[2 * m + 1] = add(acc[2 * m + 1], factors, high);
+  });
+}
+
+template <unsigned kRows>
+QTOOL_INLINE inline void store_tile(const GemmCall& call, const Columns& columns,
+                                    const __m256i* acc, std::int64_t row) {
+  constexpr unsigned kSums = 2 * kRows;
+  if (call.output_type == OutputType::kUInt8 && call.residual == nullptr) {
+    auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
+    __m256 products[kSums];
+    unroll<kSums>([&](auto i)
+                      QTOOL_INLINE { products[i] = scale(acc[i], columns.multiplier[i % 2]); });
+    store_rows<kRows>(products, columns.range, call.channels, out, call.output_stride);
+    return;
+  }
+  __m256i sums[kSums];
+  unroll<kSums>([&](auto i) QTOOL_INLINE { sums[i] = acc[i]; });
+  store_rarely(call, columns, sums, row, kRows);
+}
+
+template <typename Dot, unsigned kRows>
+__attribute__((noinline)) void run_dot_tile(const GemmCall& call, const Columns& columns,
+                                            std::int64_t row) {
+  __m256i acc[2 * kRows];
+  load_bias<kRows>(call, acc);
+  const auto same = [](__m256i four) QTOOL_INLINE { return four; };
+  const auto add = [](__m256i sums, __m256i bytes, __m256i weights)
+                       QTOOL_INLINE { return Dot::add(sums, bytes, weights); };
+  const std::int8_t* weights = call.weights;
+  const std::int64_t last = call.row_bytes - kGroup;
+  for (std::int64_t tap = 0; tap < call.taps; ++tap) {
+    const std::uint8_t* rows[kRows];
+    find_rows<kRows>(call, row, tap, rows);
+    std::int64_t k = 0;
+    while (true) {
+      multiply<kRows>(acc, rows, k, weights, same, add);
+      weights += kStep;
+      if (k == last) break;
+      k = k + kGroup < last ? k + kGroup : last;
+    }
+  }
+  store_tile<kRows>(call, columns, acc, row);
+}
+
+template <typename Dot, unsigned kRows>
+void run_dot_tiles(const GemmCall& call, const Columns& columns, std::int64_t row) {
+  for (; row + kRows <= call.row_count; row += kRows) run_dot_tile<Dot, kRows>(call, columns, row);
+  if constexpr (kRows > 1) run_dot_tiles<Dot, kRows / 2>(call, columns, row);
+}
+
+// The kernel for vpdpbusd.
+template <typename Dot>
+void run_dot(const GemmCall& call) {
+  run_dot_tiles<Dot, kTile>(call, columns_of(call), 0);
+}
+
+constexpr GemmLayout kDotLayout{.panel = kPanel, .group = kGroup, .max_panels = 1, .rows = kTile};
+
+}  // namespace
+}  // namespace qtool
