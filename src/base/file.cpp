@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <system_error>
 
 #include "base/descriptor.h"
@@ -26,7 +27,7 @@ struct OpenFile {
   std::int64_t size = 0;
 };
 
-OpenFile open_to_read(const fs::path& path) {
+OpenFile open_to_read(const fs::path& path, std::int64_t max_bytes) {
   // O_NONBLOCK: opening a pipe would otherwise wait for a writer.
   OpenFile file{Descriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))};
   if (!file.descriptor.is_open()) {
@@ -37,6 +38,9 @@ OpenFile open_to_read(const fs::path& path) {
   if (::fstat(file.descriptor.get(), &info) != 0) fail_io(path, std::strerror(errno));
   if (!S_ISREG(info.st_mode)) fail_io(path, "is not a regular file");
   file.size = info.st_size;
+  if (file.size > max_bytes) {
+    fail_io(path, to_text("has ", file.size, " bytes, at most ", max_bytes, " are accepted"));
+  }
   return file;
 }
 
@@ -56,15 +60,16 @@ std::string read_bytes(const OpenFile& file, std::int64_t count, const fs::path&
 }  // namespace
 
 std::string read_file(const fs::path& path, std::int64_t max_bytes) {
-  const OpenFile file = open_to_read(path);
-  if (file.size > max_bytes) {
-    fail_io(path, to_text("has ", file.size, " bytes, at most ", max_bytes, " are accepted"));
-  }
+  const OpenFile file = open_to_read(path, max_bytes);
   return read_bytes(file, file.size, path);
 }
 
+Descriptor open_file(const fs::path& path, std::int64_t max_bytes) {
+  return open_to_read(path, max_bytes).descriptor;
+}
+
 std::string read_beginning(const fs::path& path, std::int64_t max_bytes) {
-  const OpenFile file = open_to_read(path);
+  const OpenFile file = open_to_read(path, std::numeric_limits<std::int64_t>::max());
   return read_bytes(file, std::min(file.size, max_bytes), path);
 }
 

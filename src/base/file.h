@@ -7,11 +7,16 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
+
 namespace qtool {
 
 /// Reads a whole file of at most `max_bytes` bytes. Throws Error(kIo) naming the path when it
 /// cannot be opened, is not a regular file (never waits for a pipe), or is larger.
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes);
+
+/// Opens a file of at most `max_bytes` bytes to be read. Throws as read_file() does.
+Descriptor open_file(const std::filesystem::path& path, std::int64_t max_bytes);
 
 /// The first bytes of a file, at most `max_bytes` of them. Throws as read_file() does, but not for
 /// larger files.

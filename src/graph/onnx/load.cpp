@@ -1,4 +1,5 @@
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
 
 #include <cstdint>
 #include <limits>
@@ -125,24 +126,49 @@ bool is_cut_off(std::string_view bytes) {
   }
 }
 
-Graph load(std::string bytes, TensorReader& tensors, std::string_view name, const StopCheck& stop) {
-  check_stop(stop);
+// Refuses bytes that begin like another format.
+void refuse_foreign(std::string_view beginning, std::string_view name) {
+  const std::string_view found = beginning.empty() ? "is empty" : recognise_foreign_file(beginning);
+  if (found.empty()) return;
+  refuse_model(to_text("model '", name, "' ", found, ", expected an ONNX model"));
+}
+
+[[noreturn]] void refuse_unreadable(std::string_view bytes, std::string_view name) {
+  refuse_model(to_text("model '", name,
+                       is_cut_off(bytes)
+                           ? "' ends early: the file is cut off, expected a whole ONNX model"
+                           : "': is not an ONNX file"));
+}
+
+onnx::ModelProto parse(std::string_view bytes, std::string_view name) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (size > kMaxMessageBytes) {
     refuse_model(to_text("model '", name, "': has ", size, " bytes, at most ", kMaxMessageBytes,
                          " are accepted"));
   }
-  const std::string_view found = bytes.empty() ? "is empty" : recognise_foreign_file(bytes);
-  if (!found.empty())
-    refuse_model(to_text("model '", name, "' ", found, ", expected an ONNX model"));
+  refuse_foreign(bytes, name);
   onnx::ModelProto model;
-  if (!model.ParseFromArray(bytes.data(), static_cast<int>(size))) {
-    refuse_model(to_text("model '", name,
-                         is_cut_off(bytes)
-                             ? "' ends early: the file is cut off, expected a whole ONNX model"
-                             : "': is not an ONNX file"));
+  if (!model.ParseFromArray(bytes.data(), static_cast<int>(size))) refuse_unreadable(bytes, name);
+  return model;
+}
+
+// Parses a file piece by piece, because a copy of the whole file costs time and memory.
+onnx::ModelProto parse_file(const std::filesystem::path& path) {
+  constexpr std::int64_t kBeginning = 4096;
+  constexpr int kPiece = 1 << 18;
+  const std::string name = path.string();
+  refuse_foreign(read_beginning(path, kBeginning), name);
+  const Descriptor file = open_file(path, kMaxMessageBytes);
+  google::protobuf::io::FileInputStream stream(file.get(), kPiece);
+  onnx::ModelProto model;
+  if (!model.ParseFromZeroCopyStream(&stream)) {
+    refuse_unreadable(read_file(path, kMaxMessageBytes), name);
   }
-  bytes = {};  // parsing copied all of it
+  return model;
+}
+
+Graph read_model(onnx::ModelProto model, TensorReader& tensors, std::string_view name,
+                 const StopCheck& stop) {
   try {
     const ModelInfo info = read_info(model);
     const OnnxFunctions functions(model, info.opsets);
@@ -169,7 +195,8 @@ Graph load_onnx(const std::filesystem::path& path, const StopCheck& stop) {
 Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files,
                 const StopCheck& stop) {
   TensorReader tensors(path.parent_path());
-  Graph graph = load(read_file(path, kMaxMessageBytes), tensors, path.string(), stop);
+  check_stop(stop);
+  Graph graph = read_model(parse_file(path), tensors, path.string(), stop);
   data_files.insert(data_files.end(), tensors.data_files().begin(), tensors.data_files().end());
   return graph;
 }
@@ -177,12 +204,14 @@ Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::
 Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
                       std::string_view name, const StopCheck& stop) {
   TensorReader tensors(folder);
-  return load(std::string(bytes), tensors, name, stop);
+  check_stop(stop);
+  return read_model(parse(bytes, name), tensors, name, stop);
 }
 
 Graph load_onnx_files(const ModelFiles& files, std::string_view name, const StopCheck& stop) {
   TensorReader tensors(files.data_name, files.data);
-  return load(files.model, tensors, name, stop);
+  check_stop(stop);
+  return read_model(parse(files.model, name), tensors, name, stop);
 }
 
 }  // namespace qtool
