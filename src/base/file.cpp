@@ -22,11 +22,6 @@ namespace {
   throw Error(ErrorCode::kIo, to_text("file '", path.string(), "': ", what));
 }
 
-struct OpenFile {
-  Descriptor descriptor;
-  std::int64_t size = 0;
-};
-
 OpenFile open_to_read(const fs::path& path, std::int64_t max_bytes) {
   // O_NONBLOCK: opening a pipe would otherwise wait for a writer.
   OpenFile file{Descriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))};
@@ -64,8 +59,8 @@ std::string read_file(const fs::path& path, std::int64_t max_bytes) {
   return read_bytes(file, file.size, path);
 }
 
-Descriptor open_file(const fs::path& path, std::int64_t max_bytes) {
-  return open_to_read(path, max_bytes).descriptor;
+OpenFile open_file(const fs::path& path, std::int64_t max_bytes) {
+  return open_to_read(path, max_bytes);
 }
 
 std::string read_beginning(const fs::path& path, std::int64_t max_bytes) {

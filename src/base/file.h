@@ -15,8 +15,13 @@ namespace qtool {
 /// cannot be opened, is not a regular file (never waits for a pipe), or is larger.
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes);
 
+struct OpenFile {
+  Descriptor descriptor;
+  std::int64_t size = 0;  ///< bytes
+};
+
 /// Opens a file of at most `max_bytes` bytes to be read. Throws as read_file() does.
-Descriptor open_file(const std::filesystem::path& path, std::int64_t max_bytes);
+OpenFile open_file(const std::filesystem::path& path, std::int64_t max_bytes);
 
 /// The first bytes of a file, at most `max_bytes` of them. Throws as read_file() does, but not for
 /// larger files.

@@ -1,5 +1,6 @@
 // Operators of bytes that depend on one tensor only become one table. A SiLU whose Sigmoid is
 // quantized is such a case: x * Sigmoid(x) depends on x alone.
+#include <algorithm>
 #include <optional>
 #include <variant>
 
@@ -47,7 +48,6 @@ Tensor bytes_of(const QLookupParams::Table& table) {
 std::optional<QLookupParams::Table> evaluate(const Clusters& c, NodeId id, const Table& a,
                                              const Table& b) {
   Graph alone;
-  alone.info = c.graph.info;
   Node copy = c.graph.node(id);
   copy.inputs = {alone.add_constant("a", bytes_of(a.results)),
                  alone.add_constant("b", bytes_of(b.results))};

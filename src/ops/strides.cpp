@@ -80,8 +80,8 @@ void transpose(T* to, std::int64_t to_step, const T* from, std::int64_t from_ste
   }
 }
 
-// Copies `count` runs of `bytes` bytes by two moves of the type Move for every sizeof(Move) bytes:
-// one from the front and one that ends at the end.
+// Copies `count` runs of at least sizeof(Move) bytes. The last move ends at the end of the run, and
+// overlaps the one before.
 template <typename Move>
 void copy_runs(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
                std::int64_t bytes, std::int64_t count) {
@@ -108,9 +108,13 @@ void copy_short_runs(const LoopNest<2>& nest, T* target, const T* source, int th
   runs.run(
       threads,
       [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
-        copy_rows(reinterpret_cast<std::byte*>(target + at[0]), runs.inner_step(0) * kSize,
-                  reinterpret_cast<const std::byte*>(source + at[1]), runs.inner_step(1) * kSize,
-                  nest.inner_extent() * kSize, count);
+        const std::int64_t to = runs.inner_step(0) * kSize;
+        const std::int64_t from = runs.inner_step(1) * kSize;
+        in_pieces(count, [&](std::int64_t begin, std::int64_t end) {
+          copy_rows(reinterpret_cast<std::byte*>(target + at[0]) + begin * to, to,
+                    reinterpret_cast<const std::byte*>(source + at[1]) + begin * from, from,
+                    nest.inner_extent() * kSize, end - begin);
+        });
       },
       nest.inner_extent());
 }

@@ -9,6 +9,7 @@ AVX-VNNI in the answer. Afterwards nothing stops any more, and the program runs 
 
 import re
 import subprocess
+import tempfile
 
 import gdb
 
@@ -17,7 +18,8 @@ LIBRARY = "libonnxruntime.so"
 EBX = [16, 17, 21, 26, 27, 28, 30, 31]
 ECX = [1, 6, 11, 12, 14]
 EDX = [2, 3, 8, 22, 23, 24, 25]
-EAX_1 = [4, 5, 21, 22, 23]  # subleaf 1: AVX-VNNI, BF16, AMX-FP16, HRESET (unused), AVX-IFMA
+EAX_1 = [4, 5, 21, 23]  # subleaf 1: AVX-VNNI, BF16, AMX-FP16, AVX-IFMA
+EDX_1 = [4, 5, 10]  # subleaf 1: AVX-VNNI-INT8, AVX-NE-CONVERT, AVX-VNNI-INT16
 
 
 def cleared(value, bits):
@@ -46,13 +48,13 @@ def answer(subleaf):
         "#include <cpuid.h>\n#include <stdio.h>\nint main(void) { unsigned a, b, c, d;"
         f"__cpuid_count(7, {subleaf}, a, b, c, d); printf(\"%u %u %u %u\", a, b, c, d); }}"
     )
-    subprocess.run(
-        ["cc", "-x", "c", "-", "-o", "/tmp/qtool_cpuid"], input=code, text=True, check=True
-    )
-    out = subprocess.run(["/tmp/qtool_cpuid"], capture_output=True, text=True, check=True).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        program = folder + "/cpuid"
+        subprocess.run(["cc", "-x", "c", "-", "-o", program], input=code, text=True, check=True)
+        out = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     a, b, c, d = (int(word) for word in out.split())
     if subleaf == 1:
-        return cleared(a, EAX_1), b, c, d
+        return cleared(a, EAX_1), b, c, cleared(d, EDX_1)
     return a, cleared(b, EBX), cleared(c, ECX), cleared(d, EDX)
 
 

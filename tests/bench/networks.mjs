@@ -47,7 +47,8 @@ if (options.isa) {
   if (!process.env.QTOOL_MASKED) {
     const run = spawnSync('gdb', ['-q', '-batch', '-x', `${root}/tests/bench/mask_avx512.py`, '--args',
       process.execPath, ...process.argv.slice(1)], { encoding: 'utf8', maxBuffer: 1 << 28,
-      env: { ...process.env, QTOOL_MASKED: '1' } });
+      env: { ...process.env, QTOOL_MASKED: '1' }, stdio: ['ignore', 'pipe', 'inherit'] });
+    if (run.error) throw run.error;
     const lines = run.stdout.split('\n').filter((line) => line.startsWith('|'));
     console.log(lines.join('\n'));
     process.exit(lines.length > 2 ? 0 : 1);

@@ -24,6 +24,7 @@ struct Case {
   std::vector<std::int32_t> bias;
   std::vector<std::int32_t> weight_zero_points;
   std::vector<float> float_bias;
+  bool large_multipliers = true;  // draws some that exceed every integer range
 };
 
 std::string describe(const Case& c) {
@@ -66,7 +67,8 @@ void complete(std::mt19937& random, Spread spread, Case& c) {
   for (std::size_t i = 0; i < outputs; ++i) {
     const auto factor = static_cast<float>(pick(random, 1, 1000)) / 500.0F;
     // Sometimes a multiplier that exceeds every integer range.
-    c.epilogue.multiplier.push_back(pick(random, 0, 40) == 0 ? 1e9F : typical * factor);
+    const bool large = c.large_multipliers && pick(random, 0, 40) == 0;
+    c.epilogue.multiplier.push_back(large ? 1e9F : typical * factor);
     c.float_bias.push_back(static_cast<float>(pick(random, -1000, 1000)) / 7.0F);
   }
   c.epilogue.zero_point = static_cast<std::int32_t>(pick(random, 0, 255));
@@ -253,6 +255,26 @@ TEST(PackedConv, EqualsReferenceOnDepthwiseNetworkShapes) {
           set_image(c.shape, c.weights, width % 5 + 3, width);
           ASSERT_NO_FATAL_FAILURE(check(random, Spread::kExtremes, c));
         }
+      }
+    }
+  }
+}
+
+// Kernels compute several rows at a time, and the last ones may be fewer.
+TEST(PackedConv, EqualsReferenceOnDepthwiseRows) {
+  std::mt19937 random = seeded_generator();
+  for (const std::int64_t channels : {3, 16, 17, 32, 33, 64, 70}) {
+    for (const std::int64_t stride : {1, 2}) {
+      for (std::int64_t height = 1; height <= 19; height += 2) {
+        Case c;
+        c.weights.kernel_h = c.weights.kernel_w = 3;
+        c.weights.groups = c.weights.in_channels = c.weights.out_channels = channels;
+        c.shape.batch = 2;
+        c.shape.stride_h = c.shape.stride_w = stride;
+        c.shape.pad_top = c.shape.pad_left = 1;
+        c.large_multipliers = height % 3 == 0;
+        set_image(c.shape, c.weights, height, 5 + height % 4);
+        ASSERT_NO_FATAL_FAILURE(check(random, Spread::kExtremes, c));
       }
     }
   }

@@ -181,8 +181,9 @@ void check_kernel(std::mt19937& random, Spread spread, const KernelRow<GemmFunct
 }
 
 #if defined(__x86_64__)
-TEST(GemmKernels, ForAvxVnniEqualTheReference) {
-  if (!detect_cpu().holds(cpu::kAvx512vl | cpu::kAvx512vnni)) {
+// The source of the kernel for AVX-VNNI, with another form of its instruction.
+TEST(GemmKernels, OfAvx512VlEqualTheReference) {
+  if (!detect_cpu().holds(isa::avx512vnni.needs)) {
     GTEST_SKIP() << "the processor has no AVX-512 VNNI";
   }
   std::mt19937 random = seeded_generator();

@@ -158,13 +158,15 @@ onnx::ModelProto parse_file(const std::filesystem::path& path) {
   constexpr int kPiece = 1 << 18;
   const std::string name = path.string();
   refuse_foreign(read_beginning(path, kBeginning), name);
-  const Descriptor file = open_file(path, kMaxMessageBytes);
-  google::protobuf::io::FileInputStream stream(file.get(), kPiece);
+  const OpenFile file = open_file(path, kMaxMessageBytes);
+  google::protobuf::io::FileInputStream stream(file.descriptor.get(), kPiece);
   onnx::ModelProto model;
-  if (!model.ParseFromZeroCopyStream(&stream)) {
-    refuse_unreadable(read_file(path, kMaxMessageBytes), name);
-  }
-  return model;
+  const bool parsed = model.ParseFromZeroCopyStream(&stream);
+  if (parsed && stream.GetErrno() == 0 && stream.ByteCount() == file.size) return model;
+  // The stream takes an error, or a file that has become shorter, for the end of the file.
+  const std::string bytes = read_file(path, kMaxMessageBytes);
+  if (!parsed) refuse_unreadable(bytes, name);
+  return parse(bytes, name);
 }
 
 Graph read_model(onnx::ModelProto model, TensorReader& tensors, std::string_view name,

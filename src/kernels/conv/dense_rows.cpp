@@ -37,6 +37,7 @@ Inside inside_columns(std::int64_t x, std::int64_t count, std::int64_t stride, s
 // do not make them from a loop over pointers.
 void fill_line(const std::uint8_t* pixel, std::int64_t step, std::int64_t count,
                const std::uint8_t** to) {
+  static_assert(sizeof(std::uintptr_t) == 8);
   using Pair [[gnu::vector_size(16), gnu::aligned(8), gnu::may_alias]] = std::uintptr_t;
   const auto first = reinterpret_cast<std::uintptr_t>(pixel);
   const auto by = static_cast<std::uintptr_t>(step);

@@ -83,15 +83,16 @@ void dequantize(const QuantizeParams& affine, const std::uint8_t* in, float* out
 // and a 4x8 transpose gives the four bytes of each pixel.
 constexpr std::int64_t kPlanes = 4;
 
-// Three planes and no gaps, such as the image that a network takes, up to the last eight pixels.
-// Returns the number of pixels.
-std::int64_t quantize_three_planes(const Rounding& r, const PlaneGeometry& geometry,
-                                   const float* in, std::uint8_t* out) {
+// Three planes and no gaps, such as the image that a network takes. Leaves the last two to nine
+// pixels; returns the number of the others.
+std::int64_t quantize_colours(const Rounding& r, const PlaneGeometry& geometry, const float* in,
+                              std::uint8_t* out) {
   const __m128i without_fourth =
       _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
   std::int64_t p = 0;
-  // Each store of 16 bytes holds four pixels, and four bytes that the next store overwrites.
-  for (; p + kLanes < geometry.pixels - 1; p += kLanes, in += kLanes, out += 3 * kLanes) {
+  // Each store of 16 bytes holds four pixels, and four bytes that a later store overwrites, which
+  // belong to the next two pixels.
+  for (; p + kLanes + 2 <= geometry.pixels; p += kLanes, in += kLanes, out += 3 * kLanes) {
     const auto plane = [&](std::int64_t k) {
       return quantize_lanes(r, _mm256_loadu_ps(in + k * geometry.plane_stride));
     };
@@ -109,8 +110,8 @@ void quantize_planes(const QuantizeParams& affine, const PlaneGeometry& geometry
                      std::uint8_t* out) {
   const Rounding r = rounding_of(affine);
   const bool dense = geometry.channels == 3 && geometry.pixel_stride == 3;
-  for (std::int64_t p = dense ? quantize_three_planes(r, geometry, in, out) : 0;
-       p < geometry.pixels; p += kLanes) {
+  for (std::int64_t p = dense ? quantize_colours(r, geometry, in, out) : 0; p < geometry.pixels;
+       p += kLanes) {
     const std::int64_t pixels = smaller(geometry.pixels - p, kLanes);
     for (std::int64_t c = 0; c < geometry.channels; c += kPlanes) {
       const std::int64_t channels = smaller(geometry.channels - c, kPlanes);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string_view>
 
 #include "qtool/base/error.h"
 #include "unit/run_op.h"
@@ -195,6 +196,37 @@ TEST(Elementwise, DoesNotDependOnTheNumberOfThreads) {
       op_case("Add", inputs(random_tensor({1, 33, 40, 41}), random_tensor({33, 1, 1})));
   for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast}) {
     EXPECT_TRUE(identical(run_op(test, layout, 1)[0], run_op(test, layout, 3)[0]));
+  }
+}
+
+// Short rows are normalized many at once, longer ones one by one.
+TEST(Softmax, EqualsItsDefinitionInRowsOfEveryLength) {
+  for (const char* op_type : {"Softmax", "LogSoftmax"}) {
+    for (const std::int64_t rows : {1, 63, 64, 65, 20000}) {
+      for (const std::int64_t width : {1, 2, 7, 31, 32}) {
+        const Tensor x = random_tensor({rows, width}, -20, 20);
+        for (const int threads : {1, 3}) {
+          const auto result =
+              run_op(op_case(op_type, inputs(x.clone()), {{"axis", std::int64_t{-1}}}),
+                     Layout::kPlain, threads);
+          const auto y = result[0].values<float>();
+          double worst = 0.0;
+          for (std::int64_t row = 0; row < rows; ++row) {
+            const auto in = x.values<float>().subspan(static_cast<std::size_t>(row * width),
+                                                      static_cast<std::size_t>(width));
+            double sum = 0.0;
+            for (const float value : in) sum += std::exp(double{value});
+            for (std::size_t i = 0; i < in.size(); ++i) {
+              const double log = double{in[i]} - std::log(sum);
+              const double found = double{y[static_cast<std::size_t>(row * width) + i]};
+              const bool plain = std::string_view(op_type) == "Softmax";
+              worst = std::max(worst, std::abs(plain ? found - std::exp(log) : found - log));
+            }
+          }
+          EXPECT_LE(worst, 1e-5) << op_type << " of " << rows << " rows of " << width;
+        }
+      }
+    }
   }
 }
 
