@@ -1,9 +1,6 @@
 // Convolution through oneDNN.
 #include <algorithm>
-#include <limits>
 #include <memory>
-#include <optional>
-#include <utility>
 
 #include "base/round_up.h"
 #include "base/saturate.h"
@@ -87,64 +84,9 @@ bool adds_wrongly(const dnnl::convolution_forward::primitive_desc& desc, Layout 
          std::string_view(desc.impl_info_str()).find("gemm") != std::string_view::npos;
 }
 
-// Whether a convolution may be computed by Winograd's method, which needs 2.25 or 4 times fewer
-// products of a 3x3 filter. With few channels, the changes of layout around it cost more.
-bool suits_winograd(const ConvSpec& spec, const Window& window, std::int64_t outputs) {
-  constexpr std::int64_t kLeastChannels = 16;
-  constexpr std::int64_t kLeastExtent = 6;
-  const auto all = [](const std::vector<std::int64_t>& values, std::int64_t least,
-                      std::int64_t most) {
-    return std::ranges::all_of(values, [&](auto v) { return v >= least && v <= most; });
-  };
-  constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
-  return spec.layout == Layout::kChannelsLast && spec.groups == 1 && spec.weights.rank() == 4 &&
-         spec.weights[2] == 3 && spec.weights[3] == 3 && spec.weights[1] >= kLeastChannels &&
-         spec.weights[1] % kVector == 0 && outputs >= kLeastChannels && outputs % kVector == 0 &&
-         all(window.strides, 1, 1) && all(window.dilations, 1, 1) && all(window.pads_begin, 0, 1) &&
-         all(window.pads_end, 0, 1) && all(window.output, kLeastExtent, kAny);
-}
-
-// The primitive for Winograd's method: oneDNN 2.6 has it for AVX-512, with no function behind it
-// but Relu. `plain` describes the convolution. The results are about as exact as those of a sum in
-// order: on random layers, their noise is between 3 dB less and 7 dB more.
-std::optional<dnnl::convolution_forward::primitive_desc> winograd(const ConvSpec& spec,
-                                                                  const WindowPiece& window,
-                                                                  const Desc& plain_source,
-                                                                  const Desc& plain_weights,
-                                                                  const Desc& plain_destination) {
-  // The transformed weights take 1.8 or 4 times the memory.
-  constexpr std::size_t kMostBytes = std::size_t{24} << 20;
-  const dnnl::convolution_forward::desc desc(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_winograd,
-      any(plain_source.dims()), any(plain_weights.dims()),
-      spec.bias ? dense({plain_destination.dims()[1]}) : Desc(), any(plain_destination.dims()),
-      window.window.strides, skipped(window.window.dilations), window.window.pads_begin,
-      window.window.pads_end);
-  const dnnl::primitive_attr attr =
-      attributes(spec.residual ? std::nullopt : spec.clamp, nullptr, 1.0F, spec.function);
-  try {
-    dnnl::convolution_forward::primitive_desc chosen(desc, attr, cpu());
-    while (chosen.weights_desc().get_size() > kMostBytes) {
-      if (!chosen.next_impl()) return std::nullopt;
-    }
-    return chosen;
-  } catch (const dnnl::error&) {
-    return std::nullopt;  // not on this processor, or not for this convolution
-  }
-}
-
 }  // namespace
 
 struct Convolution::State {
-  // The changes of layout around a primitive that reads and writes blocks of channels.
-  struct Blocks {
-    dnnl::reorder to_blocks;
-    dnnl::reorder from_blocks;
-    Desc source;
-    Desc destination;
-    std::int64_t source_at;  // bytes from the piece's scratch
-    std::int64_t destination_at;
-  };
   struct Piece {
     dnnl::convolution_forward::primitive_desc desc;
     dnnl::convolution_forward primitive;
@@ -155,7 +97,6 @@ struct Convolution::State {
     Range64 channels;  // output channels
     bool adds;         // whether the primitive adds the residual
     std::int64_t elements;
-    std::optional<Blocks> blocks;
   };
 
   ConvSpec spec;
@@ -167,8 +108,6 @@ struct Convolution::State {
 
   void divide(std::int64_t longest);
   void add(const WindowPiece& window, const Range64& channels);
-  [[nodiscard]] Blocks blocks_around(const dnnl::convolution_forward::primitive_desc& desc,
-                                     const Desc& source, const Desc& destination) const;
   void run(const Piece& piece, const float* source, const Packed::Part& weights,
            const float* residual, float* destination, std::byte* workspace) const;
 };
@@ -197,12 +136,12 @@ void Convolution::State::add(const WindowPiece& window, const Range64& channels)
   }
   Dims result = window.destination.dims();
   result[1] = outputs;
-  const Desc plain_source = dense(source, spec.layout);
   const Desc destination = dense(result, spec.layout);
   const dnnl::convolution_forward::desc desc(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, plain_source,
-      any(weights), spec.bias ? dense({outputs}) : Desc(), destination, window.window.strides,
-      skipped(window.window.dilations), window.window.pads_begin, window.window.pads_end);
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+      dense(source, spec.layout), any(weights), spec.bias ? dense({outputs}) : Desc(), destination,
+      window.window.strides, skipped(window.window.dilations), window.window.pads_begin,
+      window.window.pads_end);
   const auto choose = [&](bool adds) {
     const bool clamps = spec.residual == adds;
     const dnnl::primitive_attr attr = attributes(
@@ -219,43 +158,15 @@ void Convolution::State::add(const WindowPiece& window, const Range64& channels)
     adds = false;
     chosen = choose(adds);
   }
-  std::optional<Blocks> blocks;
-  if (suits_winograd(spec, window.window, outputs)) {
-    const auto faster = winograd(spec, window, plain_source, any(weights), destination);
-    if (faster) {
-      adds = false;
-      chosen = *faster;
-      blocks = blocks_around(chosen, plain_source, destination);
-    }
-  }
   const std::size_t pack = packs.add({Desc(weights, kF32, steps), chosen.weights_desc(),
                                       channels.begin * per_output, channels.begin, outputs});
   const std::int64_t plane = window.destination.elements() / window.destination[1];
   const std::int64_t skipped_planes = by_channels ? 0 : channels.begin * plane;
   pieces.push_back({chosen, dnnl::convolution_forward(chosen), pack, source_offset,
                     window.destination_offset + skipped_planes, scratch, channels, adds,
-                    outputs * plane, std::move(blocks)});
+                    outputs * plane});
   scratch += scratch_bytes(chosen.scratchpad_desc());
   if (by_channels) scratch += scratch_bytes(destination);
-  if (pieces.back().blocks) {
-    scratch += scratch_bytes(chosen.src_desc()) + scratch_bytes(chosen.dst_desc());
-  }
-}
-
-Convolution::State::Blocks Convolution::State::blocks_around(
-    const dnnl::convolution_forward::primitive_desc& desc, const Desc& source,
-    const Desc& destination) const {
-  const auto reorder = [](const Desc& from, const Desc& to) {
-    return dnnl::reorder(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to));
-  };
-  const std::int64_t source_at =
-      scratch_bytes(desc.scratchpad_desc()) + (by_channels ? scratch_bytes(destination) : 0);
-  return {reorder(source, desc.src_desc()),
-          reorder(desc.dst_desc(), destination),
-          source,
-          destination,
-          source_at,
-          source_at + scratch_bytes(desc.src_desc())};
 }
 
 void Convolution::State::run(const Piece& piece, const float* source, const Packed::Part& weights,
@@ -267,24 +178,12 @@ void Convolution::State::run(const Piece& piece, const float* source, const Pack
   if (by_channels) {
     result = reinterpret_cast<float*>(scratchpad + scratch_bytes(desc.scratchpad_desc()));
   }
-  source += piece.source_offset;
-  if (piece.blocks) {
-    const Blocks& blocks = *piece.blocks;
-    auto* read = reinterpret_cast<float*>(scratchpad + blocks.source_at);
-    auto* written = reinterpret_cast<float*>(scratchpad + blocks.destination_at);
-    execute(blocks.to_blocks, {{DNNL_ARG_FROM, memory_at(blocks.source, source)},
-                               {DNNL_ARG_TO, memory_at(desc.src_desc(), read)}});
-    execute(piece.primitive, weighted_args(desc, read, weights, written, scratchpad));
-    execute(blocks.from_blocks, {{DNNL_ARG_FROM, memory_at(desc.dst_desc(), written)},
-                                 {DNNL_ARG_TO, memory_at(blocks.destination, result)}});
-  } else {
-    Args args = weighted_args(desc, source, weights, result, scratchpad);
-    if (piece.adds) {
-      args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                   memory_at(desc.dst_desc(), residual + piece.destination_offset));
-    }
-    execute(piece.primitive, args);
+  Args args = weighted_args(desc, source + piece.source_offset, weights, result, scratchpad);
+  if (piece.adds) {
+    args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                 memory_at(desc.dst_desc(), residual + piece.destination_offset));
   }
+  execute(piece.primitive, args);
   if (!by_channels) {
     if (spec.residual && !piece.adds) {
       add_residual(residual + piece.destination_offset, piece.elements, spec.clamp, result);
