@@ -22,7 +22,22 @@ namespace {
   throw Error(ErrorCode::kIo, to_text("file '", path.string(), "': ", what));
 }
 
-OpenFile open_to_read(const fs::path& path, std::int64_t max_bytes) {
+std::string read_bytes(const OpenFile& file, std::int64_t count, const fs::path& path) {
+  std::string bytes(static_cast<std::size_t>(count), '\0');
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = ::read(file.descriptor.get(), bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_io(path, to_text("cannot be read: ", std::strerror(errno)));
+    if (n == 0) fail_io(path, "ended early");
+    done += static_cast<std::size_t>(n);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+OpenFile open_file(const fs::path& path, std::int64_t max_bytes) {
   // O_NONBLOCK: opening a pipe would otherwise wait for a writer.
   OpenFile file{Descriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))};
   if (!file.descriptor.is_open()) {
@@ -39,32 +54,13 @@ OpenFile open_to_read(const fs::path& path, std::int64_t max_bytes) {
   return file;
 }
 
-std::string read_bytes(const OpenFile& file, std::int64_t count, const fs::path& path) {
-  std::string bytes(static_cast<std::size_t>(count), '\0');
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = ::read(file.descriptor.get(), bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_io(path, to_text("cannot be read: ", std::strerror(errno)));
-    if (n == 0) fail_io(path, "ended early");
-    done += static_cast<std::size_t>(n);
-  }
-  return bytes;
-}
-
-}  // namespace
-
 std::string read_file(const fs::path& path, std::int64_t max_bytes) {
-  const OpenFile file = open_to_read(path, max_bytes);
+  const OpenFile file = open_file(path, max_bytes);
   return read_bytes(file, file.size, path);
 }
 
-OpenFile open_file(const fs::path& path, std::int64_t max_bytes) {
-  return open_to_read(path, max_bytes);
-}
-
 std::string read_beginning(const fs::path& path, std::int64_t max_bytes) {
-  const OpenFile file = open_to_read(path, std::numeric_limits<std::int64_t>::max());
+  const OpenFile file = open_file(path, std::numeric_limits<std::int64_t>::max());
   return read_bytes(file, std::min(file.size, max_bytes), path);
 }
 

@@ -154,12 +154,18 @@ onnx::ModelProto parse(std::string_view bytes, std::string_view name) {
 
 // Parses a file piece by piece, because a copy of the whole file costs time and memory.
 onnx::ModelProto parse_file(const std::filesystem::path& path) {
-  constexpr std::int64_t kBeginning = 4096;
   constexpr int kPiece = 1 << 18;
   const std::string name = path.string();
-  refuse_foreign(read_beginning(path, kBeginning), name);
   const OpenFile file = open_file(path, kMaxMessageBytes);
   google::protobuf::io::FileInputStream stream(file.descriptor.get(), kPiece);
+  const void* beginning = nullptr;
+  int size = 0;
+  if (stream.Next(&beginning, &size)) {
+    refuse_foreign({static_cast<const char*>(beginning), static_cast<std::size_t>(size)}, name);
+    stream.BackUp(size);
+  } else if (stream.GetErrno() == 0) {
+    refuse_foreign({}, name);
+  }
   onnx::ModelProto model;
   const bool parsed = model.ParseFromZeroCopyStream(&stream);
   if (parsed && stream.GetErrno() == 0 && stream.ByteCount() == file.size) return model;
