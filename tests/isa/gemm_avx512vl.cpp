@@ -17,6 +17,6 @@ struct Avx512Vl {
 
 }  // namespace
 
-constexpr GemmFunctions gemm_avx512vl = {run_dot<Avx512Vl>, kDotLayout};
+constexpr GemmFunctions gemm_avx512vl = {run_rows<DotTile<Avx512Vl>>, kDotLayout};
 
 }  // namespace qtool

@@ -72,10 +72,10 @@ void fill_tap(const RowGeometry& geometry, const OutputPixel& at, std::int64_t c
 
 void fill_indirect(const RowGeometry& geometry, std::int64_t first, std::int64_t count,
                    std::int64_t pitch, const std::uint8_t** table) {
+  const ConvShape& shape = geometry.shape;
   for (std::int64_t done = 0; done < count;) {
-    const OutputPixel at = output_pixel(geometry.shape, first + done);
-    const std::int64_t part = std::min(count - done, geometry.shape.out_w - at.x);
-    const ConvShape& shape = geometry.shape;
+    const OutputPixel at = output_pixel(shape, first + done);
+    const std::int64_t part = std::min(count - done, shape.out_w - at.x);
     for (std::int64_t j = 0; j < geometry.kernel_w; ++j) {
       const std::int64_t offset = j * shape.dilation_w - shape.pad_left;
       const Inside inside = inside_columns(at.x, part, shape.stride_w, offset, shape.in_w);

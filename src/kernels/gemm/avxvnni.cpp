@@ -13,6 +13,6 @@ struct AvxVnni {
 
 }  // namespace
 
-constexpr GemmFunctions gemm_avxvnni = {run_dot<AvxVnni>, kDotLayout};
+constexpr GemmFunctions gemm_avxvnni = {run_rows<DotTile<AvxVnni>>, kDotLayout};
 
 }  // namespace qtool

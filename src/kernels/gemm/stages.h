@@ -146,41 +146,47 @@ QTOOL_INLINE inline void store_tile(const GemmCall& call, const Columns& columns
   store_rarely(call, columns, sums, row, kRows);
 }
 
-template <typename Dot, unsigned kRows>
-__attribute__((noinline)) void run_dot_tile(const GemmCall& call, const Columns& columns,
-                                            std::int64_t row) {
-  __m256i acc[2 * kRows];
-  load_bias<kRows>(call, acc);
-  const auto same = [](__m256i four) QTOOL_INLINE { return four; };
-  const auto add = [](__m256i sums, __m256i bytes, __m256i weights)
-                       QTOOL_INLINE { return Dot::add(sums, bytes, weights); };
-  const std::int8_t* weights = call.weights;
-  const std::int64_t last = call.row_bytes - kGroup;
-  for (std::int64_t tap = 0; tap < call.taps; ++tap) {
-    const std::uint8_t* rows[kRows];
-    find_rows<kRows>(call, row, tap, rows);
-    std::int64_t k = 0;
-    while (true) {
-      multiply<kRows>(acc, rows, k, weights, same, add);
-      weights += kStep;
-      if (k == last) break;
-      k = k + kGroup < last ? k + kGroup : last;
-    }
+// Runs the rows from `row` on in tiles. Tile::run<n>() computes n of them.
+template <typename Tile, unsigned kRows = kTile>
+void run_tiles(const GemmCall& call, const Columns& columns, std::int64_t row) {
+  for (; row + kRows <= call.row_count; row += kRows) {
+    Tile::template run<kRows>(call, columns, row);
   }
-  store_tile<kRows>(call, columns, acc, row);
+  if constexpr (kRows > 1) run_tiles<Tile, kRows / 2>(call, columns, row);
 }
 
-template <typename Dot, unsigned kRows>
-void run_dot_tiles(const GemmCall& call, const Columns& columns, std::int64_t row) {
-  for (; row + kRows <= call.row_count; row += kRows) run_dot_tile<Dot, kRows>(call, columns, row);
-  if constexpr (kRows > 1) run_dot_tiles<Dot, kRows / 2>(call, columns, row);
+template <typename Tile>
+void run_rows(const GemmCall& call) {
+  run_tiles<Tile>(call, columns_of(call), 0);
 }
 
-// The kernel for vpdpbusd.
+// The tiles of the kernel for vpdpbusd.
 template <typename Dot>
-void run_dot(const GemmCall& call) {
-  run_dot_tiles<Dot, kTile>(call, columns_of(call), 0);
-}
+struct DotTile {
+  template <unsigned kRows>
+  __attribute__((noinline)) static void run(const GemmCall& call, const Columns& columns,
+                                            std::int64_t row) {
+    __m256i acc[2 * kRows];
+    load_bias<kRows>(call, acc);
+    const auto same = [](__m256i four) QTOOL_INLINE { return four; };
+    const auto add = [](__m256i sums, __m256i bytes, __m256i weights)
+                         QTOOL_INLINE { return Dot::add(sums, bytes, weights); };
+    const std::int8_t* weights = call.weights;
+    const std::int64_t last = call.row_bytes - kGroup;
+    for (std::int64_t tap = 0; tap < call.taps; ++tap) {
+      const std::uint8_t* rows[kRows];
+      find_rows<kRows>(call, row, tap, rows);
+      std::int64_t k = 0;
+      while (true) {
+        multiply<kRows>(acc, rows, k, weights, same, add);
+        weights += kStep;
+        if (k == last) break;
+        k = k + kGroup < last ? k + kGroup : last;
+      }
+    }
+    store_tile<kRows>(call, columns, acc, row);
+  }
+};
 
 constexpr GemmLayout kDotLayout{.panel = kPanel, .group = kGroup, .max_panels = 1, .rows = kTile};
 

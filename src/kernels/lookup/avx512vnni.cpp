@@ -1,13 +1,8 @@
-#include <cstdint>
-
-#include "kernels/epilogue_avx512.h"
-#include "kernels/intrinsics.h"
-#include "kernels/lookup/contract.h"
+#include "kernels/lookup/stages.h"
 
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kBytes = 64;
 constexpr int kRows = 16;
 
 // The table is sixteen rows of sixteen bytes. The lower half of a byte selects an entry of every
@@ -19,22 +14,16 @@ void run(const LookupCall& call) {
         _mm_loadu_si128(reinterpret_cast<const __m128i*>(call.table + 16 * k)));
   }
   const __m512i low_half = _mm512_set1_epi8(15);
-  for (std::int64_t r = 0; r < call.rows; ++r) {
-    const std::uint8_t* in = call.in + r * call.in_stride;
-    std::uint8_t* out = call.out + r * call.out_stride;
-    for (std::int64_t i = 0; i < call.width; i += kBytes) {
-      const __mmask64 mask = first_bytes(call.width - i);
-      const __m512i q = _mm512_maskz_loadu_epi8(mask, in + i);
-      const __m512i column = _mm512_and_si512(q, low_half);
-      const __m512i row = _mm512_and_si512(_mm512_srli_epi16(q, 4), low_half);
-      __m512i result = _mm512_shuffle_epi8(table[0], column);
-      for (int k = 1; k < kRows; ++k) {
-        const __mmask64 here = _mm512_cmpeq_epi8_mask(row, _mm512_set1_epi8(static_cast<char>(k)));
-        result = _mm512_mask_shuffle_epi8(result, here, table[k], column);
-      }
-      _mm512_mask_storeu_epi8(out + i, mask, result);
+  map_rows(call, [&](__m512i q) QTOOL_INLINE {
+    const __m512i column = _mm512_and_si512(q, low_half);
+    const __m512i row = _mm512_and_si512(_mm512_srli_epi16(q, 4), low_half);
+    __m512i result = _mm512_shuffle_epi8(table[0], column);
+    for (int k = 1; k < kRows; ++k) {
+      const __mmask64 here = _mm512_cmpeq_epi8_mask(row, _mm512_set1_epi8(static_cast<char>(k)));
+      result = _mm512_mask_shuffle_epi8(result, here, table[k], column);
     }
-  }
+    return result;
+  });
 }
 
 }  // namespace
