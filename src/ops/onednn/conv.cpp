@@ -5,6 +5,7 @@
 #include "base/round_up.h"
 #include "base/saturate.h"
 #include "ops/onednn/engine.h"
+#include "ops/onednn/winograd.h"
 
 namespace qtool::onednn {
 namespace {
@@ -105,6 +106,7 @@ struct Convolution::State {
   std::int64_t scratch = 0;
   int threads = 1;
   bool by_channels = false;
+  std::unique_ptr<const Winograd> winograd;  // if set, nothing else is used
 
   void divide(std::int64_t longest);
   void add(const WindowPiece& window, const Range64& channels);
@@ -218,6 +220,10 @@ void Convolution::State::divide(std::int64_t longest) {
 }
 
 Convolution::Convolution(const ConvSpec& spec, int threads) : state_(std::make_unique<State>()) {
+  if (Winograd::suits(spec)) {
+    state_->winograd = std::make_unique<const Winograd>(spec, threads);
+    return;
+  }
   const OnThisThread alone;
   state_->spec = spec;
   state_->threads = std::max(threads, 1);
@@ -233,20 +239,30 @@ Convolution::Convolution(const ConvSpec& spec, int threads) : state_(std::make_u
 
 Convolution::~Convolution() = default;
 
-std::string Convolution::format() const { return state_->packs.format(); }
+std::string Convolution::format() const {
+  return state_->winograd ? state_->winograd->format() : state_->packs.format();
+}
 
 PackedPtr Convolution::pack(const float* weights, const float* bias) const {
+  if (state_->winograd) return state_->winograd->pack(weights, bias);
   return state_->packs.pack(weights, bias);
 }
 
-std::int64_t Convolution::workspace_bytes() const { return state_->scratch; }
+std::int64_t Convolution::workspace_bytes() const {
+  return state_->winograd ? state_->winograd->workspace_bytes() : state_->scratch;
+}
 
 std::string Convolution::implementation() const {
+  if (state_->winograd) return state_->winograd->implementation();
   return state_->pieces.front().desc.impl_info_str();
 }
 
 void Convolution::run(const float* source, const Packed& packed, const float* residual,
                       float* destination, std::byte* workspace) const {
+  if (state_->winograd) {
+    state_->winograd->run(source, packed, residual, destination, workspace);
+    return;
+  }
   run_pieces(state_->pieces, state_->threads, [&](const State::Piece& piece) {
     state_->run(piece, source, packed.parts[piece.pack], residual, destination, workspace);
   });

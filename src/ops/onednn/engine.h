@@ -153,6 +153,7 @@ class Packed {
     Tensor bias;
   };
   std::vector<Part> parts;
+  std::vector<PackedPtr> products;  ///< of the matrix products that Winograd consists of
 };
 
 /// The memory that a primitive with weights reads and writes, including a bias if the pack has one.

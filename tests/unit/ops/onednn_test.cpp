@@ -9,6 +9,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "support/random_cases.h"
@@ -19,6 +22,7 @@ namespace {
 constexpr int kRounds = 300;
 // The largest error of float sums of at most 1,120 products of numbers up to 1.
 constexpr double kMaxDifference = 1e-4;
+constexpr double kMaxDifferenceOfWinograd = 2e-4;  // it rounds more often
 
 ConvSpec random_spec(RandomCases& random) {
   ConvSpec spec;
@@ -88,42 +92,147 @@ double sum_of(const ConvSpec& spec, const Tensor& source, const Tensor& weights,
   return sum;
 }
 
+bool is_winograd(const std::string& implementation) {
+  return implementation.starts_with("winograd");
+}
+
+// Compares the convolution on random numbers with its definition. Returns the implementation.
+std::string expect_as_defined(const ConvSpec& spec, int threads, RandomCases& random) {
+  const Tensor source = random.reals(spec.source);
+  const Tensor weights = random.reals(spec.weights);
+  const Tensor bias = random.reals({spec.weights[0]});
+  const Tensor residual = random.reals(spec.destination);
+  const Convolution convolution(spec, threads);
+  Tensor found(DType::kFloat32, spec.destination);
+  Tensor workspace(DType::kInt8, Shape{convolution.workspace_bytes()});
+  const PackedPtr packed = convolution.pack(weights.values<float>().data(),
+                                            spec.bias ? bias.values<float>().data() : nullptr);
+  convolution.run(source.values<float>().data(), *packed,
+                  spec.residual ? residual.values<float>().data() : nullptr,
+                  found.values<float>().data(), static_cast<std::byte*>(workspace.data()));
+  double worst = 0.0;
+  for (std::int64_t i = 0; i < spec.destination.elements(); ++i) {
+    const Shape& y = spec.destination;
+    const std::int64_t column = i % y[3];
+    const std::int64_t row = i / y[3] % y[2];
+    const std::int64_t m = i / (y[3] * y[2]) % y[1];
+    const std::int64_t n = i / (y[3] * y[2] * y[1]);
+    const std::size_t at = offset(y, spec.layout, n, m, row, column);
+    double sum = sum_of(spec, source, weights, n, m, row, column);
+    if (spec.bias) sum += double{bias.values<float>()[static_cast<std::size_t>(m)]};
+    if (spec.residual) sum += double{residual.values<float>()[at]};
+    worst = std::max(worst, std::abs(fused(spec, sum) - double{found.values<float>()[at]}));
+  }
+  EXPECT_LE(worst,
+            is_winograd(convolution.implementation()) ? kMaxDifferenceOfWinograd : kMaxDifference)
+      << convolution.implementation() << ": " << spec.source.to_string() << " by "
+      << spec.weights.to_string() << " in " << spec.groups << " groups, " << threads << " threads, "
+      << (spec.residual ? "with" : "without") << " residual";
+  return convolution.implementation();
+}
+
 TEST(OneDnn, ConvolvesAsDefined) {
   RandomCases random(5);
   for (int round = 0; round < kRounds; ++round) {
     const ConvSpec spec = random_spec(random);
-    const Tensor source = random.reals(spec.source);
+    for (const int threads : {1, 3}) expect_as_defined(spec, threads, random);
+  }
+}
+
+// A layer that Winograd's method suits.
+ConvSpec random_3x3(RandomCases& random, std::int64_t images) {
+  ConvSpec spec;
+  const std::int64_t rows = random.between(14, 40);
+  const std::int64_t columns = random.between(14, 40);
+  const std::int64_t inputs = random.between(32, 80);
+  const std::int64_t outputs = random.between(64, 80);
+  const auto pad = [&] { return random.between(0, 1); };
+  spec.source = Shape{images, inputs, rows, columns};
+  spec.weights = Shape{outputs, inputs, 3, 3};
+  spec.window = {.kernel = {3, 3},
+                 .strides = {1, 1},
+                 .dilations = {1, 1},
+                 .pads_begin = std::vector<std::int64_t>(2, pad()),
+                 .pads_end = {pad(), pad()},
+                 .output = {}};
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    spec.window.output.push_back(spec.source[static_cast<std::int64_t>(axis) + 2] - 2 +
+                                 spec.window.pads_begin[axis] + spec.window.pads_end[axis]);
+  }
+  spec.destination = Shape{images, outputs, spec.window.output[0], spec.window.output[1]};
+  spec.layout = Layout::kChannelsLast;
+  spec.bias = random.one_in(2);
+  spec.residual = random.one_in(2);
+  if (random.one_in(2)) spec.clamp = Clamp{0.0F, std::numeric_limits<float>::infinity()};
+  return spec;
+}
+
+TEST(OneDnn, ConvolvesByWinogradAsDefined) {
+  RandomCases random(6);
+  int by_winograd = 0;
+  for (int round = 0; round < 15; ++round) {
+    const ConvSpec spec = random_3x3(random, random.between(1, 2));
+    for (const int threads : {1, 3}) {
+      by_winograd += is_winograd(expect_as_defined(spec, threads, random)) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(by_winograd, 20);
+}
+
+// The tiles of Winograd's method must not depend on how the work is divided: float results are the
+// same bits whatever the threads and the batch. Some numbers are NaN, which a clamp must keep.
+TEST(OneDnn, ConvolvesTheSameOnAnyThreadsAndBatch) {
+  RandomCases random(7);
+  int by_winograd = 0;
+  for (int round = 0; round < 40; ++round) {
+    constexpr std::int64_t kImages = 3;
+    ConvSpec spec = random_3x3(random, kImages);
+    Tensor source = random.reals(spec.source);
     const Tensor weights = random.reals(spec.weights);
     const Tensor bias = random.reals({spec.weights[0]});
     const Tensor residual = random.reals(spec.destination);
-    for (const int threads : {1, 3}) {
-      const Convolution convolution(spec, threads);
-      Tensor found(DType::kFloat32, spec.destination);
-      Tensor workspace(DType::kInt8, Shape{convolution.workspace_bytes()});
+    if (random.one_in(4)) source.values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+    const auto images_at_once = [&](std::int64_t images, int threads) {
+      const auto with = [&](const Shape& shape) {
+        return Shape{images, shape[1], shape[2], shape[3]};
+      };
+      ConvSpec some = spec;
+      some.source = with(spec.source);
+      some.destination = with(spec.destination);
+      const Convolution convolution(some, threads);
+      by_winograd += is_winograd(convolution.implementation()) ? 1 : 0;
       const PackedPtr packed = convolution.pack(weights.values<float>().data(),
                                                 spec.bias ? bias.values<float>().data() : nullptr);
-      convolution.run(source.values<float>().data(), *packed,
-                      spec.residual ? residual.values<float>().data() : nullptr,
-                      found.values<float>().data(), static_cast<std::byte*>(workspace.data()));
-      double worst = 0.0;
-      for (std::int64_t i = 0; i < spec.destination.elements(); ++i) {
-        const Shape& y = spec.destination;
-        const std::int64_t column = i % y[3];
-        const std::int64_t row = i / y[3] % y[2];
-        const std::int64_t m = i / (y[3] * y[2]) % y[1];
-        const std::int64_t n = i / (y[3] * y[2] * y[1]);
-        const std::size_t at = offset(y, spec.layout, n, m, row, column);
-        double sum = sum_of(spec, source, weights, n, m, row, column);
-        if (spec.bias) sum += double{bias.values<float>()[static_cast<std::size_t>(m)]};
-        if (spec.residual) sum += double{residual.values<float>()[at]};
-        worst = std::max(worst, std::abs(fused(spec, sum) - double{found.values<float>()[at]}));
+      Tensor workspace(DType::kInt8, Shape{convolution.workspace_bytes()});
+      Tensor result(DType::kFloat32, spec.destination);
+      for (std::int64_t image = 0; image + images <= kImages; image += images) {
+        const std::int64_t at = image * (spec.destination.elements() / kImages);
+        convolution.run(source.values<float>().data() + image * (spec.source.elements() / kImages),
+                        *packed, spec.residual ? residual.values<float>().data() + at : nullptr,
+                        result.values<float>().data() + at,
+                        static_cast<std::byte*>(workspace.data()));
       }
-      EXPECT_LE(worst, kMaxDifference)
-          << convolution.implementation() << ": " << spec.source.to_string() << " by "
-          << spec.weights.to_string() << " in " << spec.groups << " groups, " << threads
-          << " threads, " << (spec.residual ? "with" : "without") << " residual";
+      return result;
+    };
+    const Tensor expected = images_at_once(1, 1);
+    for (const int threads : {1, 2, 3, 4}) {
+      for (const std::int64_t images : {std::int64_t{1}, kImages}) {
+        const Tensor found = images_at_once(images, threads);
+        std::int64_t different = 0;
+        for (std::size_t i = 0; i < found.values<float>().size(); ++i) {
+          const float a = found.values<float>()[i];
+          const float b = expected.values<float>()[i];
+          different += a == b || (std::isnan(a) && std::isnan(b)) ? 0 : 1;
+        }
+        EXPECT_EQ(different, 0) << images << " images, " << threads
+                                << " threads: " << spec.source.to_string() << " by "
+                                << spec.weights.to_string();
+      }
     }
+    EXPECT_EQ(std::isnan(source.values<float>()[0]),
+              std::ranges::any_of(expected.values<float>(), [](float x) { return std::isnan(x); }));
   }
+  EXPECT_GT(by_winograd, 20);
 }
 
 }  // namespace
