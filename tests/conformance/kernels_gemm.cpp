@@ -67,17 +67,23 @@ void draw_steps(std::mt19937& random, Spread spread, const GemmLayout& layout,
         static_cast<std::int32_t>(pick(random, 0, call.row_bytes - layout.group)));
     randomize(random, spread, weights.data(), count);
     if (!wide) limit_step(weights, layout.pair_limit);
-    // A word keeps its lower byte, and the other becomes its sign.
-    for (std::size_t at = 1; wide && at < count; at += 2) {
-      weights[at] = weights[at - 1] < 0 ? std::int8_t{-1} : std::int8_t{0};
-    }
     drawn.weights.insert(drawn.weights.end(), weights.begin(), weights.end());
+    if (!wide) return;
+    // A word keeps its lower byte, and the other becomes its sign.
+    randomize(random, spread, weights.data(), count);
+    drawn.weights.insert(drawn.weights.end(), weights.begin(), weights.end());
+    for (std::size_t at = drawn.weights.size() - 2 * count + 1; at < drawn.weights.size();
+         at += 2) {
+      drawn.weights[at] = drawn.weights[at - 1] < 0 ? std::int8_t{-1} : std::int8_t{0};
+    }
   };
   const auto end = [&] { return static_cast<std::int32_t>(drawn.starts.size()); };
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     TapSteps steps;
-    for (std::int64_t left = pick(random, 0, 20); left > 0; --left) draw_step(false);
-    steps.narrow_end = end();
+    for (std::int32_t& narrow_end : steps.narrow_end) {
+      for (std::int64_t left = pick(random, 0, 12); left > 0; --left) draw_step(false);
+      narrow_end = end();
+    }
     for (std::int64_t left = pick(random, 0, 20); left > 0; --left) draw_step(true);
     steps.wide_end = end();
     drawn.steps.push_back(steps);

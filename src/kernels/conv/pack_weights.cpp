@@ -120,41 +120,42 @@ void pack_unit(const PackedPanels& panels, const PanelUnit& unit, const GemmLayo
   }
 }
 
-// The steps that become of a group of bytes for a kernel with a pair_limit.
-enum class GroupSteps : std::uint8_t {
-  kOne,    ///< a narrow step: all pairs are within the limit
-  kWide,   ///< two wide steps
-  kSplit,  ///< two narrow steps, because a wide step for the second byte would read behind the row
-};
+// The step that becomes of a group of bytes for a kernel with a pair_limit: a narrow one in this
+// order of the bytes (an index into kByteOrder), or a wide one.
+using GroupForm = std::int8_t;
+constexpr GroupForm kWideForm = kByteOrders;
 
-// Whether no pair of a group exceeds the limit.
-bool fit_pairs(std::span<const std::int8_t> group, std::int32_t limit) {
+// Whether no pair of a group exceeds the limit when its bytes are in this order.
+bool fit_pairs(std::span<const std::int8_t> group, int order, std::int32_t limit) {
+  const std::int8_t* at = kByteOrder[order];
   bool fit = true;
-  for (std::size_t at = 0; at < group.size(); at += 2) {  // no exit, so that it is vectorized
-    fit &= !exceeds_pair_limit<std::int32_t>(group[at], group[at + 1], limit);
+  for (std::size_t i = 0; i < group.size(); i += 4) {  // no exit, so that it is vectorized
+    const std::int8_t* four = &group[i];
+    fit &= !exceeds_pair_limit<std::int32_t>(four[at[0]], four[at[1]], limit) &
+           !exceeds_pair_limit<std::int32_t>(four[at[2]], four[at[3]], limit);
   }
   return fit;
 }
 
-// Writes the weights of two narrow steps that sum to those of a group.
-void split_pairs(std::span<const std::int8_t> group, std::int32_t limit, std::int8_t* to) {
-  for (std::size_t at = 0; at < group.size(); at += 2) {
-    const bool large = exceeds_pair_limit<std::int32_t>(group[at], group[at + 1], limit);
-    for (std::size_t i = at; i < at + 2; ++i) {
-      to[group.size() + i] = large ? static_cast<std::int8_t>(group[i] / 2) : std::int8_t{0};
-      to[i] = static_cast<std::int8_t>(group[i] - to[group.size() + i]);
+// Writes the weights of a narrow step.
+std::int8_t* reorder(std::span<const std::int8_t> group, int order, std::int8_t* to) {
+  for (std::size_t at = 0; at < group.size(); at += 4) {
+    for (const std::int8_t byte : kByteOrder[order]) {
+      *to++ = group[at + static_cast<std::size_t>(byte)];
     }
   }
+  return to;
 }
 
-// Writes the weights of two wide steps: those of the even bytes, then those of the odd ones.
-void widen(std::span<const std::int8_t> group, std::int8_t* to) {
+// Writes the weights of a wide step: those of the even bytes, then those of the odd ones.
+std::int8_t* widen(std::span<const std::int8_t> group, std::int8_t* to) {
   for (const std::size_t first : {0U, 1U}) {
     for (std::size_t at = first; at < group.size(); at += 2, to += 2) {
       const std::int16_t weight = group[at];
       std::memcpy(to, &weight, sizeof weight);
     }
   }
+  return to;
 }
 
 // Replaces the packed weights by the steps of a kernel with a pair_limit.
@@ -168,14 +169,14 @@ class StepMaker {
         packed_(panels.weights.values<std::int8_t>()) {}
 
   void run() {
-    std::vector<GroupSteps> forms(packed_.size() / group_bytes_);
-    std::size_t steps = 0;
+    std::vector<GroupForm> forms(packed_.size() / group_bytes_);
+    std::size_t bytes = packed_.size();
     for (std::size_t i = 0; i < forms.size(); ++i) {
-      forms[i] = form_of(i);
-      steps += forms[i] == GroupSteps::kOne ? 1U : 2U;
+      forms[i] = form_of(group(i));
+      if (forms[i] == kWideForm) bytes += group_bytes_;
     }
-    Tensor weights(DType::kInt8, {static_cast<std::int64_t>(steps * group_bytes_)});
-    panels_.starts.reserve(steps);
+    Tensor weights(DType::kInt8, {static_cast<std::int64_t>(bytes)});
+    panels_.starts.reserve(forms.size());
     std::int8_t* const begin = weights.values<std::int8_t>().data();
     std::int8_t* to = begin;
     std::size_t first = 0;  // group of a tap
@@ -184,11 +185,19 @@ class StepMaker {
       unit.starts_at = std::ssize(panels_.starts);
       unit.steps_at = std::ssize(panels_.steps);
       for (std::int64_t tap = 0; tap < panels_.terms * panels_.taps; ++tap, first += groups_) {
+        const auto add_steps = [&](GroupForm form) {
+          for (std::size_t i = first; i < first + groups_; ++i) {
+            if (forms[i] != form) continue;
+            panels_.starts.push_back(start_of(i));
+            to = form == kWideForm ? widen(group(i), to) : reorder(group(i), form, to);
+          }
+          return static_cast<std::int32_t>(std::ssize(panels_.starts) - unit.starts_at);
+        };
         TapSteps ends;
-        to = add_tap(first, forms, false, to);
-        ends.narrow_end = steps_of(unit);
-        to = add_tap(first, forms, true, to);
-        ends.wide_end = steps_of(unit);
+        for (GroupForm order = 0; order < kByteOrders; ++order) {
+          ends.narrow_end[order] = add_steps(order);
+        }
+        ends.wide_end = add_steps(kWideForm);
         panels_.steps.push_back(ends);
       }
     }
@@ -200,34 +209,14 @@ class StepMaker {
     return packed_.subspan(i * group_bytes_, group_bytes_);
   }
   // The first byte of a row that group `i` reads.
-  [[nodiscard]] std::int64_t start_of(std::size_t i) const {
-    return std::min(static_cast<std::int64_t>(i % groups_) * layout_.group,
-                    panels_.row_bytes - layout_.group);
+  [[nodiscard]] std::int32_t start_of(std::size_t i) const {
+    return static_cast<std::int32_t>(std::min(
+        static_cast<std::int64_t>(i % groups_) * layout_.group, panels_.row_bytes - layout_.group));
   }
-  [[nodiscard]] GroupSteps form_of(std::size_t i) const {
-    if (fit_pairs(group(i), layout_.pair_limit)) return GroupSteps::kOne;
-    return start_of(i) + 1 + layout_.group > panels_.row_bytes ? GroupSteps::kSplit
-                                                               : GroupSteps::kWide;
-  }
-  [[nodiscard]] std::int32_t steps_of(const PanelUnit& unit) const {
-    return static_cast<std::int32_t>(std::ssize(panels_.starts) - unit.starts_at);
-  }
-  // Writes the wide or the narrow steps of the tap that begins with group `first`.
-  std::int8_t* add_tap(std::size_t first, std::span<const GroupSteps> forms, bool wide,
-                       std::int8_t* to) {
-    for (std::size_t i = first; i < first + groups_; ++i) {
-      if ((forms[i] == GroupSteps::kWide) != wide) continue;
-      const auto start = static_cast<std::int32_t>(start_of(i));
-      panels_.starts.push_back(start);
-      if (forms[i] == GroupSteps::kOne) {
-        to = std::copy_n(group(i).data(), group_bytes_, to);
-        continue;
-      }
-      panels_.starts.push_back(wide ? start + 1 : start);
-      wide ? widen(group(i), to) : split_pairs(group(i), layout_.pair_limit, to);
-      to += 2 * group_bytes_;
-    }
-    return to;
+  [[nodiscard]] GroupForm form_of(std::span<const std::int8_t> group) const {
+    GroupForm order = 0;
+    while (order < kByteOrders && !fit_pairs(group, order, layout_.pair_limit)) ++order;
+    return order;
   }
 
   PackedPanels& panels_;

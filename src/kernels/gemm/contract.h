@@ -20,18 +20,22 @@ struct GemmLayout {
   /// 0, or the limit of a kernel that adds the products of two neighbouring bytes in 16 bits. Of
   /// the weights of a pair (bytes 2 i and 2 i + 1 of a group), the positive ones sum to at most
   /// this and the negative ones to at least minus this: 128, because 255 * 128 < 2^15. Whoever
-  /// packs the weights stores a group with larger weights as two wide steps or, at the end of a
-  /// row, as two narrow steps; see TapSteps. `max_panels` is 1 then.
+  /// packs the weights orders the bytes of a group such that other weights are pairs. If no order
+  /// helps, the group becomes a wide step; see TapSteps. `group` is 4 and `max_panels` is 1 then.
   std::int32_t pair_limit = 0;
 };
 
-/// The steps of one tap for a kernel with a pair_limit; narrow ones come first. A narrow step
-/// multiplies a group of bytes by weights of 8 bits within the limit. A wide step multiplies every
-/// second byte of a group, beginning with the first, by weights of 16 bits. The sums of all steps
-/// are the layer's.
+/// The orders of a group's four bytes that give all ways to make two pairs of them.
+inline constexpr int kByteOrders = 3;
+inline constexpr std::int8_t kByteOrder[kByteOrders][4] = {
+    {0, 1, 2, 3}, {0, 2, 1, 3}, {0, 3, 1, 2}};
+
+/// The steps of one tap for a kernel with a pair_limit: narrow ones of each order, then wide ones.
+/// A narrow step multiplies the bytes of a group, in its order, by weights of 8 bits within the
+/// limit. A wide step multiplies them by weights of 16 bits. The sums of all steps are the layer's.
 struct TapSteps {
-  std::int32_t narrow_end = 0;  ///< one past the last narrow step
-  std::int32_t wide_end = 0;    ///< one past the last wide step
+  std::int32_t narrow_end[kByteOrders] = {};  ///< one past the last narrow step of each order
+  std::int32_t wide_end = 0;                  ///< one past the last wide step
 };
 
 /// How a kernel computes the address of an input row.
@@ -57,8 +61,8 @@ enum class RowSource : std::uint8_t {
 /// min(group g, row_bytes - group), so the last group may repeat bytes of the one before, and the
 /// packed weights are zero there. Weights: [tap][group][panel][channel of the panel][byte of the
 /// group]. A kernel with a pair_limit reads the groups that `starts` names instead. The weights of
-/// a narrow step: [channel of the panel][byte of the group]; of a wide one, in 16 bits: [channel of
-/// the panel][byte of the group / 2].
+/// a narrow step: [channel of the panel][byte of the group, in the step's order]; of a wide one, in
+/// 16 bits: [channel of the panel][bytes 0, 2], then [channel of the panel][bytes 1, 3].
 struct GemmCall {
   RowSource source = RowSource::kPointers;
   const std::uint8_t* const* rows = nullptr;

@@ -33,13 +33,19 @@ std::int64_t sum_of_steps(const GemmCall& call, const GemmLayout& layout, std::i
   std::int64_t step = 0;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     const std::uint8_t* bytes = tap_row(call, tap, row);
-    for (; step < call.steps[tap].narrow_end; ++step, weights += panel_bytes) {
-      sum += group_sum(layout, bytes + call.starts[step], weights + channel * layout.group);
+    for (int order = 0; order < kByteOrders; ++order) {
+      for (; step < call.steps[tap].narrow_end[order]; ++step, weights += panel_bytes) {
+        std::uint8_t group[4];
+        for (int i = 0; i < 4; ++i) group[i] = bytes[call.starts[step] + kByteOrder[order][i]];
+        sum += group_sum(layout, group, weights + channel * layout.group);
+      }
     }
-    for (; step < call.steps[tap].wide_end; ++step, weights += panel_bytes) {
-      for (std::int64_t byte = 0; byte < layout.group; byte += 2) {
+    for (; step < call.steps[tap].wide_end; ++step, weights += 2 * panel_bytes) {
+      for (std::int64_t byte = 0; byte < layout.group; ++byte) {
         std::int16_t weight = 0;
-        std::memcpy(&weight, weights + channel * layout.group + byte, sizeof weight);
+        std::memcpy(&weight,
+                    weights + byte % 2 * panel_bytes + channel * layout.group + byte / 2 * 2,
+                    sizeof weight);
         sum += std::int64_t{bytes[call.starts[step] + byte] - layout.input_offset} * weight;
       }
     }
