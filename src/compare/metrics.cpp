@@ -139,6 +139,12 @@ bool are_probabilities(std::span<const float> scores) {
   return std::abs(sum - 1.0) <= 1e-3;
 }
 
+double mean_of(std::span<const double> values) noexcept {
+  double sum = 0.0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0.0 : sum / static_cast<double>(values.size());
+}
+
 double median(std::vector<double> values) {
   if (values.empty()) return 0.0;
   const auto middle = values.begin() + std::ssize(values) / 2;

@@ -68,6 +68,9 @@ std::vector<double> softmax(std::span<const float> logits);
 /// scores of a network that ends in Softmax must not pass another softmax when results are shown.
 bool are_probabilities(std::span<const float> scores);
 
+/// The mean of the values; 0 for none.
+double mean_of(std::span<const double> values) noexcept;
+
 /// The middle value (the mean of the middle two for an even count); 0 for no values. Cost: O(n).
 double median(std::vector<double> values);
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/stop.h"
+#include "compare/metrics.h"
 #include "compare/model_pair.h"
 #include "compare/output_noise.h"
 #include "compare/quantized_parts.h"
@@ -263,12 +264,6 @@ std::vector<double> judge(const Executor& fp32, const Executor& int8, const Samp
   return decibels;
 }
 
-double mean(std::span<const double> values) {
-  double sum = 0.0;
-  for (const double value : values) sum += value;
-  return values.empty() ? 0.0 : sum / static_cast<double>(values.size());
-}
-
 /// The options with a progress that counts `total` items over all passes. `done`: items of the
 /// passes that are finished.
 SampleRunOptions counting(const SampleRunOptions& run, const std::int64_t& done,
@@ -308,14 +303,14 @@ RangeTuning tune_ranges(const Executor& fp32, const CalibrationTable& table,
   result.ranges = tuner.ranges();
   result.bad = std::move(tuner).bad();
   const std::vector<double> old_db = judge(fp32, before, judging, counted);
-  result.before_db = result.after_db = mean(old_db);
+  result.before_db = result.after_db = mean_of(old_db);
   if (result.ranges.empty()) return result;
   Learned tuned = learned;
   for (const auto& [tensor, range] : result.ranges) tuned.tuned_ranges[tensor] = range;
   const Executor after = executor_of(quantize(fp32.graph(), table, options, tuned), run.stop);
   done += judging.size();
   const std::vector<double> new_db = judge(fp32, after, judging, counted);
-  result.after_db = mean(new_db);
+  result.after_db = mean_of(new_db);
   result.refused = !(result.after_db >= result.before_db + kMinRangeGainDb);
   for (std::size_t o = 0; o < old_db.size(); ++o) {
     result.refused = result.refused || new_db[o] < old_db[o] - kMaxLossDb;

@@ -44,12 +44,6 @@ struct PairCost {
   std::optional<Interval> interval{};
 };
 
-double mean_of(std::span<const double> values) {
-  double sum = 0.0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 /// By output, the SQNR that limited pairs cost one sample. Empty for a sample that was not used.
 using SampleCosts = std::vector<double>;
 

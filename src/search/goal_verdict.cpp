@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "analyze/agreement.h"
 #include "compare/intervals.h"
+#include "compare/metrics.h"
 #include "qtool/compare/evaluate.h"
 
 namespace qtool {
@@ -72,8 +72,7 @@ void compare_decibels(const EvalResult& int8, const EvalResult& best, SearchedPa
     if (found != before.end()) gains.push_back(decibels - found->second);
   }
   if (gains.empty()) return;
-  part.gain_db =
-      std::accumulate(gains.begin(), gains.end(), 0.0) / static_cast<double>(gains.size());
+  part.gain_db = mean_of(gains);
   // Samples with states are not independent, so evaluate() gives no intervals for them.
   if (!part.best.sqnr_interval_db) return;
   part.gain_interval_db = mean_interval(gains);
