@@ -82,6 +82,6 @@ def on_load(event):
 gdb.execute("set breakpoint pending on")
 gdb.execute("set pagination off")
 gdb.execute("handle all nostop noprint pass")
-gdb.execute("handle SIGTRAP stop noprint nopass")
+gdb.execute("handle SIGTRAP SIGSEGV stop noprint nopass")
 gdb.events.new_objfile.connect(on_load)
 gdb.execute("run")

@@ -1,6 +1,6 @@
 // Measures whole networks and prints the tables of docs/benchmarks.md.
 //
-//   node tests/bench/networks.mjs accuracy|correction|speed|float|collection|pairs --qtool PATH
+//   node tests/bench/networks.mjs accuracy|correction|speed|float|kernels|collection|pairs --qtool PATH
 //                             [--data DIR] [--network NAME] [--work DIR] [--rounds N]
 //                             [--threads N[,N]] [--isa NAME] [--packages DIR]
 //
@@ -12,6 +12,8 @@
 // float:     latency of every model of DIR/models and DIR/models/wild as it is, in our executor and
 //            in ONNX Runtime, measured in turn. "ratio of the fastest" compares the fastest runs of
 //            both, which other work on the machine disturbs least.
+// kernels:   for each instruction set of this processor, the share of the machine's measured peak that
+//            the steps of each operator reach in the INT8 models that `speed` has made.
 // collection: time and peak memory of `calibrate` on 100 photographs, in turn with `eval` of the same
 //            FP32 model on the same photographs, which decodes and infers but observes nothing. Takes
 //            resnet18 and resnet50 too when make_resnets.py has put them into the --work folder.
@@ -35,7 +37,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const [mode, ...rest] = process.argv.slice(2);
 const options = { qtool: '', data: '', network: '', work: 'build/networks', rounds: '7', threads: '1', isa: '', packages: 'build/release/tests/interop' };
 for (let i = 0; i < rest.length; i += 2) options[rest[i].replace(/^--/, '')] = rest[i + 1];
-const modes = { accuracy, correction, speed, float, collection, pairs };
+const modes = { accuracy, correction, speed, float, kernels, collection, pairs };
 if (!modes[mode] || !options.qtool) {
   console.error(`usage: networks.mjs ${Object.keys(modes).join('|')} --qtool PATH [--data DIR] [--network NAME] [--work DIR]`);
   process.exit(2);
@@ -268,6 +270,40 @@ async function float() {
     row(n.name, threads, middle(ours).toFixed(2), middle(theirs).toFixed(2),
       median(ours.map((r, i) => r.middle / theirs[i].middle)).toFixed(2),
       (least(ours) / least(theirs)).toFixed(2));
+  }
+}
+
+// Returns, for each operator of the INT8 models, the seconds of its steps and those that it would
+// take at the measured peak: of products for a step that multiplies, else of copying.
+function steps_with(kernel) {
+  const sums = new Map();
+  for (const n of asked([...networks, ...detectors, ...timed_only])) {
+    const model = int8Of(n, 'kl');
+    if (!fs.existsSync(model)) continue;
+    const run = spawnSync(options.qtool, ['bench', model, '--threads', '1', '--json', '--quiet'],
+      { encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, QTOOL_KERNEL: kernel } });
+    if (run.status !== 0) return null;  // not on this processor
+    for (const step of JSON.parse(run.stdout).fp32.steps.filter((st) => st.integer)) {
+      // One filter for each channel has few products for each byte.
+      const kind = step.operator === 'Conv' && step.macs < 6 * step.bytes ? ' by channel' : '';
+      const sum = sums.get(step.operator + kind) ?? { seconds: 0, atPeak: 0 };
+      sum.seconds += step.seconds;
+      sum.atPeak += step.seconds * step.peak_share;
+      sums.set(step.operator + kind, sum);
+    }
+  }
+  return sums;
+}
+
+function kernels() {
+  const found = new Map(['avx2', 'avxvnni', 'avx512vnni', 'avx512vbmi']
+    .map((kernel) => [kernel, steps_with(kernel)]).filter(([, sums]) => sums));
+  head('operator', ...[...found.keys()].map((kernel) => `${kernel} us`), ...[...found.keys()].map((kernel) => `${kernel} % of peak`));
+  const all = [...found.values()];
+  const slowestFirst = [...all[0]].sort(([, a], [, b]) => b.seconds - a.seconds);
+  for (const [operator] of slowestFirst) {
+    row(operator, ...all.map((sums) => (1e6 * sums.get(operator).seconds).toFixed(0)),
+      ...all.map((sums) => (100 * sums.get(operator).atPeak / sums.get(operator).seconds).toFixed(0)));
   }
 }
 
