@@ -279,12 +279,18 @@ function steps_with(kernel) {
   const sums = new Map();
   for (const n of asked([...networks, ...detectors, ...timed_only])) {
     const model = int8Of(n, 'kl');
-    if (!fs.existsSync(model)) continue;
+    if (!fs.existsSync(model)) {
+      console.error(`${model} is missing; 'speed' makes it`);
+      continue;
+    }
     const run = spawnSync(options.qtool, ['bench', model, '--threads', '1', '--json', '--quiet'],
       { encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, QTOOL_KERNEL: kernel } });
-    if (run.status !== 0) return null;  // not on this processor
+    if (run.status !== 0) {
+      console.error(run.stderr.trim());  // such as: this processor lacks the instruction set
+      return null;
+    }
     for (const step of JSON.parse(run.stdout).fp32.steps.filter((st) => st.integer)) {
-      // One filter for each channel has few products for each byte.
+      // A filter of 3x3 for each channel has few products for each byte.
       const kind = step.operator === 'Conv' && step.macs < 6 * step.bytes ? ' by channel' : '';
       const sum = sums.get(step.operator + kind) ?? { seconds: 0, atPeak: 0 };
       sum.seconds += step.seconds;

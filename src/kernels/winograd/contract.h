@@ -29,7 +29,7 @@ struct WinogradResult {
   std::int64_t step;
   std::int64_t channels;
   const float* bias;                                      ///< [channels]
-  const float* residuals[kWinogradTile * kWinogradTile];  ///< all null: no residual
+  const float* residuals[kWinogradTile * kWinogradTile];  ///< null: none for the pixel
   float* pixels[kWinogradTile * kWinogradTile];
   float low;  ///< y < low becomes low; NaN stays NaN
   float high;

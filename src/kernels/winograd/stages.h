@@ -39,19 +39,20 @@ constexpr float kFar2 = kFar * kFar;
 /// B^T d B for kBlock channels; place k goes to[k * step].
 [[gnu::always_inline]] inline void source_block(const float* const* pixels, std::int64_t at,
                                                 float* to, std::int64_t step) {
-  float half[kWinogradSide][kWinogradSide][kBlock];  // (B^T d)^T: column by column
+  float half[kWinogradPlaces * kBlock];  // (B^T d)^T: column by column
   for (int j = 0; j < kWinogradSide; ++j) {
     const float* column[kWinogradSide];
     for (int i = 0; i < kWinogradSide; ++i) column[i] = pixels[i * kWinogradSide + j] + at;
-    source_column(column, half[j][0], kBlock);
+    source_column(column, half + j * kWinogradSide * kBlock, kBlock);
   }
-  float row[kWinogradSide][kBlock];
+  float row[kWinogradSide * kBlock];
   for (int i = 0; i < kWinogradSide; ++i) {
     const float* column[kWinogradSide];
-    for (int j = 0; j < kWinogradSide; ++j) column[j] = half[j][i];
-    source_column(column, row[0], kBlock);
+    for (int j = 0; j < kWinogradSide; ++j) column[j] = half + (j * kWinogradSide + i) * kBlock;
+    source_column(column, row, kBlock);
     for (int j = 0; j < kWinogradSide; ++j) {
-      __builtin_memcpy(to + (i * kWinogradSide + j) * step, row[j], sizeof(row[j]));
+      __builtin_memcpy(to + (i * kWinogradSide + j) * step, row + j * kBlock,
+                       sizeof(float) * kBlock);
     }
   }
 }
@@ -63,16 +64,16 @@ inline void source_tile(const WinogradSource& tile) {
   }
   if (at == tile.channels) return;
   const auto bytes = static_cast<std::uint64_t>(tile.channels - at) * sizeof(float);
-  float pixels[kWinogradPlaces][kBlock] = {};
-  float places[kWinogradPlaces][kBlock];
+  float pixels[kWinogradPlaces * kBlock] = {};
+  float places[kWinogradPlaces * kBlock];
   const float* rest[kWinogradPlaces];
   for (int k = 0; k < kWinogradPlaces; ++k) {
-    __builtin_memcpy(pixels[k], tile.pixels[k] + at, bytes);
-    rest[k] = pixels[k];
+    __builtin_memcpy(pixels + k * kBlock, tile.pixels[k] + at, bytes);
+    rest[k] = pixels + k * kBlock;
   }
-  source_block(rest, 0, places[0], kBlock);
+  source_block(rest, 0, places, kBlock);
   for (int k = 0; k < kWinogradPlaces; ++k) {
-    __builtin_memcpy(tile.places + k * tile.step + at, places[k], bytes);
+    __builtin_memcpy(tile.places + k * tile.step + at, places + k * kBlock, bytes);
   }
 }
 
@@ -91,25 +92,24 @@ inline void source_tile(const WinogradSource& tile) {
   }
 }
 
-/// A^T m A for kBlock channels.
-[[gnu::always_inline]] inline void result_block(
-    const float* places, std::int64_t step, float (&to)[kWinogradTile * kWinogradTile][kBlock]) {
-  float half[kWinogradSide][kWinogradTile][kBlock];  // (A^T m)^T: column by column
+/// A^T m A for kBlock channels: [pixel][kBlock].
+[[gnu::always_inline]] inline void result_block(const float* places, std::int64_t step, float* to) {
+  float half[kWinogradSide * kWinogradTile * kBlock];  // (A^T m)^T: column by column
   for (int j = 0; j < kWinogradSide; ++j) {
     const float* column[kWinogradSide];
     for (int i = 0; i < kWinogradSide; ++i) column[i] = places + (i * kWinogradSide + j) * step;
-    result_column(column, half[j][0], kBlock);
+    result_column(column, half + j * kWinogradTile * kBlock, kBlock);
   }
   for (int i = 0; i < kWinogradTile; ++i) {
     const float* column[kWinogradSide];
-    for (int j = 0; j < kWinogradSide; ++j) column[j] = half[j][i];
-    result_column(column, to[i * kWinogradTile], kBlock);
+    for (int j = 0; j < kWinogradSide; ++j) column[j] = half + (j * kWinogradTile + i) * kBlock;
+    result_column(column, to + i * kWinogradTile * kBlock, kBlock);
   }
 }
 
 /// Adds the bias and the residual, which may be null, to one pixel and applies the clamp.
 [[gnu::always_inline]] inline void finish_pixel(const WinogradResult& tile, const float* bias,
-                                                const float* residual, float (&y)[kBlock]) {
+                                                const float* residual, float* y) {
   for (std::int64_t c = 0; c < kBlock; ++c) y[c] += bias[c];
   if (residual != nullptr) {
     for (std::int64_t c = 0; c < kBlock; ++c) y[c] += residual[c];
@@ -123,32 +123,33 @@ inline void source_tile(const WinogradSource& tile) {
 }
 
 inline void result_tile(const WinogradResult& tile) {
-  float results[kWinogradTile * kWinogradTile][kBlock];
+  float results[kWinogradTile * kWinogradTile * kBlock];
   std::int64_t at = 0;
   for (; at + kBlock <= tile.channels; at += kBlock) {
     result_block(tile.places + at, tile.step, results);
     for (int pixel = 0; pixel < kWinogradTile * kWinogradTile; ++pixel) {
       const float* residual = tile.residuals[pixel];
-      finish_pixel(tile, tile.bias + at, residual == nullptr ? nullptr : residual + at,
-                   results[pixel]);
-      __builtin_memcpy(tile.pixels[pixel] + at, results[pixel], sizeof(results[pixel]));
+      float* y = results + pixel * kBlock;
+      finish_pixel(tile, tile.bias + at, residual == nullptr ? nullptr : residual + at, y);
+      __builtin_memcpy(tile.pixels[pixel] + at, y, sizeof(float) * kBlock);
     }
   }
   if (at == tile.channels) return;
   const auto bytes = static_cast<std::uint64_t>(tile.channels - at) * sizeof(float);
-  float places[kWinogradPlaces][kBlock] = {};
+  float places[kWinogradPlaces * kBlock] = {};
   for (int k = 0; k < kWinogradPlaces; ++k) {
-    __builtin_memcpy(places[k], tile.places + k * tile.step + at, bytes);
+    __builtin_memcpy(places + k * kBlock, tile.places + k * tile.step + at, bytes);
   }
   float bias[kBlock] = {};
   __builtin_memcpy(bias, tile.bias + at, bytes);
-  result_block(places[0], kBlock, results);
+  result_block(places, kBlock, results);
   for (int pixel = 0; pixel < kWinogradTile * kWinogradTile; ++pixel) {
     float residual[kBlock] = {};
     const bool adds = tile.residuals[pixel] != nullptr;
     if (adds) __builtin_memcpy(residual, tile.residuals[pixel] + at, bytes);
-    finish_pixel(tile, bias, adds ? residual : nullptr, results[pixel]);
-    __builtin_memcpy(tile.pixels[pixel] + at, results[pixel], bytes);
+    float* y = results + pixel * kBlock;
+    finish_pixel(tile, bias, adds ? residual : nullptr, y);
+    __builtin_memcpy(tile.pixels[pixel] + at, y, bytes);
   }
 }
 

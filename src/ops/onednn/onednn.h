@@ -39,6 +39,7 @@ struct ConvSpec : WeightedSpec {
   bool residual = false;  ///< adds a tensor of the destination's shape and layout before the clamp
   std::optional<Clamp> clamp;
   std::optional<FusedFunction> function;  ///< instead of residual and clamp
+  bool packs_once = true;                 ///< weights and bias are constants
 };
 
 /// dst = clamp(conv(src, weights) + bias + residual), or dst = function(conv(src, weights) + bias).

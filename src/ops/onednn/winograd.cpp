@@ -12,7 +12,7 @@ namespace qtool::onednn {
 namespace {
 
 constexpr std::int64_t kPlaces = kWinogradPlaces;
-constexpr std::int64_t kPlacesPerProduct = 6;  // divides well among 2, 3 and 6 threads
+constexpr std::int64_t kPlacesPerProduct = 3;  // 12 products for the threads
 constexpr std::int64_t kProducts = kPlaces / kPlacesPerProduct;
 
 std::int64_t float_bytes(std::int64_t count) {
@@ -33,17 +33,20 @@ bool Winograd::suits(const ConvSpec& spec) {
   // Reading the weights of all places must not cost more either.
   constexpr std::int64_t kMostWeights = 400'000;
   constexpr std::int64_t kLeastTiles = 12;
+  constexpr std::int64_t kLeastUsed = kWinogradTile * kWinogradTile / 2;  // results of a tile
   const Window& window = spec.window;
-  const auto all = [](const std::vector<std::int64_t>& values, std::int64_t least,
-                      std::int64_t most) {
-    return std::ranges::all_of(values, [&](auto v) { return v >= least && v <= most; });
+  const auto ones = [](const std::vector<std::int64_t>& values) {
+    return std::ranges::all_of(values, [](auto value) { return value == 1; });
   };
-  return spec.layout == Layout::kChannelsLast && spec.groups == 1 && !spec.function &&
-         spec.weights.rank() == 4 && spec.weights[2] == 3 && spec.weights[3] == 3 &&
-         spec.weights[0] >= kLeastChannels && spec.weights[1] >= kLeastChannels &&
-         spec.weights[0] * spec.weights[1] >= kLeastWeights &&
-         spec.weights[0] * spec.weights[1] <= kMostWeights && all(window.strides, 1, 1) &&
-         all(window.dilations, 1, 1) && spec.source[0] > 0 && tiles_of(spec) >= kLeastTiles;
+  const bool applies = spec.layout == Layout::kChannelsLast && spec.groups == 1 && !spec.function &&
+                       spec.weights.rank() == 4 && spec.weights[2] == 3 && spec.weights[3] == 3 &&
+                       ones(window.strides) && ones(window.dilations);
+  if (!applies || !spec.packs_once || spec.source[0] == 0) return false;
+  const std::int64_t weights = spec.weights[0] * spec.weights[1];
+  const std::int64_t tiles = tiles_of(spec);
+  return spec.weights[0] >= kLeastChannels && spec.weights[1] >= kLeastChannels &&
+         weights >= kLeastWeights && weights <= kMostWeights && tiles >= kLeastTiles &&
+         spec.destination[2] * spec.destination[3] >= kLeastUsed * tiles;
 }
 
 Winograd::Winograd(const ConvSpec& spec, int threads)
@@ -67,7 +70,7 @@ Winograd::Winograd(const ConvSpec& spec, int threads)
   product.b = Shape{kPlacesPerProduct, channels, outputs};
   product.destination = Shape{kPlacesPerProduct, chunk_, outputs};
   product_ = std::make_unique<Matmul>(product, 1);
-  zeros_.resize(static_cast<std::size_t>(std::max(channels, outputs)));
+  zeros_.resize(static_cast<std::size_t>(channels));
 }
 
 std::string Winograd::format() const {

@@ -13,7 +13,8 @@ namespace qtool::onednn {
 /// A 3x3 convolution of stride 1 by Winograd's method: tiles of 4x4 results need 36 products for
 /// each pair of channels instead of 144. oneDNN multiplies the matrices. The work is cut in the
 /// same way for every number of threads and images, so the results are the same bits. They are less
-/// exact than plain sums: the largest error is some 1e-6 of the largest result.
+/// exact than plain sums: the error of a result is some 1e-6 of the largest products of the 6x6
+/// pixels that its tile reads, and an infinite pixel makes NaN of the whole tile.
 class Winograd {
  public:
   /// Whether the method applies and is faster than plain sums.

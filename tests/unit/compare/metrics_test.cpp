@@ -107,6 +107,8 @@ TEST(Median, AveragesTheMiddleTwoOfAnEvenCount) {
   EXPECT_EQ(median({3, 1, 2}), 2.0);
   EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
   EXPECT_EQ(median({}), 0.0);
+  EXPECT_EQ(qtool::mean_of(std::vector<double>{1, 2, 6}), 3.0);
+  EXPECT_EQ(qtool::mean_of({}), 0.0);
 }
 
 TEST(IsUnsteady, ComparesTheMedianWithTheFastestRun) {
