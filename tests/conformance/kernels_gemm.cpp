@@ -61,21 +61,17 @@ void draw_steps(std::mt19937& random, Spread spread, const GemmLayout& layout,
                 GemmOperands& drawn) {
   const GemmCall& call = drawn.call;
   const auto count = static_cast<std::size_t>(layout.panel * layout.group);
-  std::vector<std::int8_t> weights(count);
   const auto draw_step = [&](bool wide) {
     drawn.starts.push_back(
         static_cast<std::int32_t>(pick(random, 0, call.row_bytes - layout.group)));
-    randomize(random, spread, weights.data(), count);
+    std::vector<std::int8_t> weights(wide ? 2 * count : count);
+    randomize(random, spread, weights.data(), weights.size());
     if (!wide) limit_step(weights, layout.pair_limit);
-    drawn.weights.insert(drawn.weights.end(), weights.begin(), weights.end());
-    if (!wide) return;
     // A word keeps its lower byte, and the other becomes its sign.
-    randomize(random, spread, weights.data(), count);
-    drawn.weights.insert(drawn.weights.end(), weights.begin(), weights.end());
-    for (std::size_t at = drawn.weights.size() - 2 * count + 1; at < drawn.weights.size();
-         at += 2) {
-      drawn.weights[at] = drawn.weights[at - 1] < 0 ? std::int8_t{-1} : std::int8_t{0};
+    for (std::size_t at = 1; wide && at < weights.size(); at += 2) {
+      weights[at] = weights[at - 1] < 0 ? std::int8_t{-1} : std::int8_t{0};
     }
+    drawn.weights.insert(drawn.weights.end(), weights.begin(), weights.end());
   };
   const auto end = [&] { return static_cast<std::int32_t>(drawn.starts.size()); };
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {

@@ -40,6 +40,37 @@ void expect_close(const std::vector<float>& found, const std::vector<float>& exp
   }
 }
 
+// `result_of(kernel)` must be close to `expected` with every kernel, and the same bits with all.
+template <typename ResultOf>
+void expect_of_every_kernel(const std::vector<float>& expected, const ResultOf& result_of) {
+  std::vector<float> first;
+  for (const auto& row : tests::runnable(winograd_kernels())) {
+    const WinogradKernel kernel(tests::only(row.name));
+    ASSERT_EQ(kernel.kernel(), row.name);
+    const std::vector<float> found = result_of(kernel);
+    expect_close(found, expected, std::string(row.name));
+    if (first.empty()) first = found;
+    EXPECT_EQ(0, std::memcmp(first.data(), found.data(), found.size() * sizeof(float)));
+  }
+}
+
+// A tile of results without residuals and clamp; its pixels are adjacent.
+WinogradResult result_tile_of(const float* places, std::int64_t step, std::int64_t channels,
+                              const float* bias, float* pixels) {
+  WinogradResult tile;
+  tile.places = places;
+  tile.step = step;
+  tile.channels = channels;
+  tile.bias = bias;
+  for (int k = 0; k < kPixels; ++k) {
+    tile.pixels[k] = pixels + k * channels;
+    tile.residuals[k] = nullptr;
+  }
+  tile.low = -std::numeric_limits<float>::infinity();
+  tile.high = std::numeric_limits<float>::infinity();
+  return tile;
+}
+
 TEST(WinogradKernel, ReadsATileAsTheReferenceDoes) {
   auto random = tests::seeded_generator();
   for (const std::int64_t channels : kChannelCounts) {
@@ -64,16 +95,9 @@ TEST(WinogradKernel, ReadsATileAsTheReferenceDoes) {
       function(tile);
       return copy_of(places);
     };
-    const std::vector<float> expected = run(reference_winograd_source);
-    std::vector<float> first;
-    for (const auto& row : tests::runnable(winograd_kernels())) {
-      const WinogradKernel kernel(tests::only(row.name));
-      ASSERT_EQ(kernel.kernel(), row.name);
-      const std::vector<float> found = run([&](const WinogradSource& t) { kernel.source(t); });
-      expect_close(found, expected, std::string(row.name));
-      if (first.empty()) first = found;
-      EXPECT_EQ(0, std::memcmp(first.data(), found.data(), found.size() * sizeof(float)));
-    }
+    expect_of_every_kernel(run(reference_winograd_source), [&](const WinogradKernel& kernel) {
+      return run([&](const WinogradSource& tile) { kernel.source(tile); });
+    });
   }
 }
 
@@ -92,29 +116,19 @@ TEST(WinogradKernel, WritesATileAsTheReferenceDoes) {
       fill_evenly(random, residual);
       const auto run = [&](const auto& function) {
         const GuardedBuffer pixels(bytes * kPixels);
-        WinogradResult tile;
-        tile.places = places.data<float>();
-        tile.step = step;
-        tile.channels = channels;
-        tile.bias = bias.data<float>();
-        for (int k = 0; k < kPixels; ++k) {
-          tile.pixels[k] = pixels.data<float>() + k * channels;
-          tile.residuals[k] = adds && k != 3 ? residual.data<float>() + k * channels : nullptr;
+        WinogradResult tile = result_tile_of(places.data<float>(), step, channels,
+                                             bias.data<float>(), pixels.data<float>());
+        for (int k = 0; adds && k < kPixels; ++k) {
+          if (k != 3) tile.residuals[k] = residual.data<float>() + k * channels;
         }
         tile.low = -0.5F;
         tile.high = 6.0F;
         function(tile);
         return copy_of(pixels);
       };
-      const std::vector<float> expected = run(reference_winograd_result);
-      std::vector<float> first;
-      for (const auto& row : tests::runnable(winograd_kernels())) {
-        const WinogradKernel kernel(tests::only(row.name));
-        const std::vector<float> found = run([&](const WinogradResult& t) { kernel.result(t); });
-        expect_close(found, expected, std::string(row.name));
-        if (first.empty()) first = found;
-        EXPECT_EQ(0, std::memcmp(first.data(), found.data(), found.size() * sizeof(float)));
-      }
+      expect_of_every_kernel(run(reference_winograd_result), [&](const WinogradKernel& kernel) {
+        return run([&](const WinogradResult& tile) { kernel.result(tile); });
+      });
     }
   }
 }
@@ -140,17 +154,7 @@ TEST(WinogradKernel, ComputesAConvolution) {
     for (int k = 0; k < kWinogradPlaces; ++k) places[k] *= static_cast<float>(weights[k]);
     float found[kPixels];
     const float no_bias = 0.0F;
-    WinogradResult result;
-    result.places = places;
-    result.step = result.channels = 1;
-    result.bias = &no_bias;
-    for (int k = 0; k < kPixels; ++k) {
-      result.pixels[k] = found + k;
-      result.residuals[k] = nullptr;
-    }
-    result.low = -std::numeric_limits<float>::infinity();
-    result.high = std::numeric_limits<float>::infinity();
-    kernel.result(result);
+    kernel.result(result_tile_of(places, 1, 1, &no_bias, found));
     for (int k = 0; k < kPixels; ++k) {
       double expected = 0.0;
       for (int i = 0; i < 9; ++i) {
@@ -170,14 +174,8 @@ TEST(WinogradKernel, KeepsNaN) {
                                 std::numeric_limits<float>::quiet_NaN());
       const std::vector<float> bias(static_cast<std::size_t>(channels));
       std::vector<float> pixels(static_cast<std::size_t>(kPixels * channels));
-      WinogradResult tile;
-      tile.places = places.data();
-      tile.step = tile.channels = channels;
-      tile.bias = bias.data();
-      for (int k = 0; k < kPixels; ++k) {
-        tile.pixels[k] = pixels.data() + k * channels;
-        tile.residuals[k] = nullptr;
-      }
+      WinogradResult tile =
+          result_tile_of(places.data(), channels, channels, bias.data(), pixels.data());
       tile.low = 0.0F;
       tile.high = 6.0F;
       WinogradKernel(tests::only(row.name)).result(tile);

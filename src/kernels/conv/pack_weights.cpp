@@ -125,16 +125,13 @@ void pack_unit(const PackedPanels& panels, const PanelUnit& unit, const GemmLayo
 using GroupForm = std::int8_t;
 constexpr GroupForm kWideForm = kByteOrders;
 
-// Whether no pair of a group exceeds the limit when its bytes are in this order.
-bool fit_pairs(std::span<const std::int8_t> group, int order, std::int32_t limit) {
-  const std::int8_t* at = kByteOrder[order];
-  bool fit = true;
-  for (std::size_t i = 0; i < group.size(); i += 4) {  // no exit, so that it is vectorized
-    const std::int8_t* four = &group[i];
-    fit &= !exceeds_pair_limit<std::int32_t>(four[at[0]], four[at[1]], limit) &
-           !exceeds_pair_limit<std::int32_t>(four[at[2]], four[at[3]], limit);
+// Whether no pair of a group exceeds the limit.
+bool fit_pairs(std::span<const std::int8_t> group, std::int32_t limit) {
+  int exceeding = 0;  // no bool and no exit, so that the loop is vectorized
+  for (std::size_t at = 0; at < group.size(); at += 2) {
+    exceeding |= exceeds_pair_limit<std::int32_t>(group[at], group[at + 1], limit) ? 1 : 0;
   }
-  return fit;
+  return exceeding == 0;
 }
 
 // Writes the weights of a narrow step.
@@ -166,7 +163,8 @@ class StepMaker {
         layout_(layout),
         group_bytes_(static_cast<std::size_t>(layout.panel * layout.group)),
         groups_(static_cast<std::size_t>(ceil_div(panels.row_bytes, layout.group))),
-        packed_(panels.weights.values<std::int8_t>()) {}
+        packed_(panels.weights.values<std::int8_t>()),
+        ordered_(group_bytes_) {}
 
   void run() {
     std::vector<GroupForm> forms(packed_.size() / group_bytes_);
@@ -213,10 +211,13 @@ class StepMaker {
     return static_cast<std::int32_t>(std::min(
         static_cast<std::int64_t>(i % groups_) * layout_.group, panels_.row_bytes - layout_.group));
   }
-  [[nodiscard]] GroupForm form_of(std::span<const std::int8_t> group) const {
-    GroupForm order = 0;
-    while (order < kByteOrders && !fit_pairs(group, order, layout_.pair_limit)) ++order;
-    return order;
+  [[nodiscard]] GroupForm form_of(std::span<const std::int8_t> group) {
+    if (fit_pairs(group, layout_.pair_limit)) return 0;
+    for (GroupForm order = 1; order < kByteOrders; ++order) {
+      reorder(group, order, ordered_.data());
+      if (fit_pairs(ordered_, layout_.pair_limit)) return order;
+    }
+    return kWideForm;
   }
 
   PackedPanels& panels_;
@@ -224,6 +225,7 @@ class StepMaker {
   std::size_t group_bytes_;
   std::size_t groups_;
   std::span<const std::int8_t> packed_;
+  std::vector<std::int8_t> ordered_;  // a group in another order
 };
 
 }  // namespace

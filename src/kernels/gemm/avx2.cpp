@@ -68,7 +68,6 @@ struct Tile {
     // The sums take 12 of the 16 registers. So the constants stay in memory where that costs
     // nothing.
     __m256i ones;
-    const auto all_bytes = [](__m256i four) QTOOL_INLINE { return four; };
     const auto add_bytes = [&](__m256i sums, __m256i four, __m256i bytes) QTOOL_INLINE {
       return _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(four, bytes), ones));
     };
@@ -80,17 +79,14 @@ struct Tile {
       ones = _mm256_set1_epi16(1);
       asm("" : "+x"(ones));  // or the compiler keeps them while the wide steps run
       const TapSteps& steps = call.steps[tap];
-      for (const auto* end = call.starts + steps.narrow_end[0]; start < end; ++start) {
-        multiply<kRows>(acc, rows, *start, weights, all_bytes, add_bytes);
-        weights += kStep;
-      }
-      unroll<kByteOrders - 1>([&](auto i) QTOOL_INLINE {
-        constexpr int kOrder = decltype(i)::value + 1;
-        const auto reordered = [](__m256i four) QTOOL_INLINE {
+      unroll<kByteOrders>([&](auto i) QTOOL_INLINE {
+        constexpr int kOrder = decltype(i)::value;
+        const auto in_order = [](__m256i four) QTOOL_INLINE {
+          if constexpr (kOrder == 0) return four;
           return _mm256_shuffle_epi8(four, from_memory(kOrders.bytes[kOrder]));
         };
         for (const auto* end = call.starts + steps.narrow_end[kOrder]; start < end; ++start) {
-          multiply<kRows>(acc, rows, *start, weights, reordered, add_bytes);
+          multiply<kRows>(acc, rows, *start, weights, in_order, add_bytes);
           weights += kStep;
         }
       });

@@ -11,9 +11,12 @@ namespace qtool {
 inline constexpr int kWinogradTile = 4;                  ///< rows and columns of a tile of results
 inline constexpr int kWinogradSide = kWinogradTile + 2;  ///< rows and columns that a tile reads
 inline constexpr int kWinogradPlaces = kWinogradSide * kWinogradSide;
-/// a and b. Their powers are exact, and the results are 3 times more exact than with 1 and 2.
+/// a and b, and their squares. All powers and products of the method are exact. Its results are 3
+/// times more exact than with 1 and 2.
 inline constexpr float kWinogradNear = 0.625F;
 inline constexpr float kWinogradFar = 1.5F;
+inline constexpr float kWinogradNear2 = kWinogradNear * kWinogradNear;
+inline constexpr float kWinogradFar2 = kWinogradFar * kWinogradFar;
 
 /// One tile of the source: place k = 6 i + j of B^T d B goes to places[k * step + c].
 struct WinogradSource {

@@ -3,25 +3,21 @@
 namespace qtool {
 namespace {
 
-constexpr double kExactNear = double{kWinogradNear};
-constexpr double kExactFar = double{kWinogradFar};
-constexpr double kExactNear2 = kExactNear * kExactNear;
-constexpr double kExactFar2 = kExactFar * kExactFar;
 // B^T: the coefficients of the product of (x - other points), constant term first.
 constexpr double kB[kWinogradSide][kWinogradSide] = {
-    {kExactNear2 * kExactFar2, 0, -(kExactNear2 + kExactFar2), 0, 1, 0},
-    {0, -kExactNear* kExactFar2, -kExactFar2, kExactNear, 1, 0},
-    {0, kExactNear* kExactFar2, -kExactFar2, -kExactNear, 1, 0},
-    {0, -kExactFar* kExactNear2, -kExactNear2, kExactFar, 1, 0},
-    {0, kExactFar* kExactNear2, -kExactNear2, -kExactFar, 1, 0},
-    {0, kExactNear2* kExactFar2, 0, -(kExactNear2 + kExactFar2), 0, 1}};
+    {kWinogradNear2 * kWinogradFar2, 0, -(kWinogradNear2 + kWinogradFar2), 0, 1, 0},
+    {0, -kWinogradNear* kWinogradFar2, -kWinogradFar2, kWinogradNear, 1, 0},
+    {0, kWinogradNear* kWinogradFar2, -kWinogradFar2, -kWinogradNear, 1, 0},
+    {0, -kWinogradFar* kWinogradNear2, -kWinogradNear2, kWinogradFar, 1, 0},
+    {0, kWinogradFar* kWinogradNear2, -kWinogradNear2, -kWinogradFar, 1, 0},
+    {0, kWinogradNear2* kWinogradFar2, 0, -(kWinogradNear2 + kWinogradFar2), 0, 1}};
 // A^T: the powers of the points.
 constexpr double kA[kWinogradTile][kWinogradSide] = {
     {1, 1, 1, 1, 1, 0},
-    {0, kExactNear, -kExactNear, kExactFar, -kExactFar, 0},
-    {0, kExactNear2, kExactNear2, kExactFar2, kExactFar2, 0},
-    {0, kExactNear2* kExactNear, -kExactNear2* kExactNear, kExactFar2* kExactFar,
-     -kExactFar2* kExactFar, 1}};
+    {0, kWinogradNear, -kWinogradNear, kWinogradFar, -kWinogradFar, 0},
+    {0, kWinogradNear2, kWinogradNear2, kWinogradFar2, kWinogradFar2, 0},
+    {0, kWinogradNear2* kWinogradNear, -kWinogradNear2* kWinogradNear, kWinogradFar2* kWinogradFar,
+     -kWinogradFar2* kWinogradFar, 1}};
 
 /// The element (i, j) of M d M^T, where element(y, x) is an element of d.
 template <typename Matrix, typename Element>

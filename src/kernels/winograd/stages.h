@@ -12,21 +12,16 @@ namespace {  // NOLINT(google-build-namespaces): an ISA file must not emit funct
 
 constexpr std::int64_t kBlock = 16;  // channels
 
-constexpr float kNear = kWinogradNear;
-constexpr float kFar = kWinogradFar;
-constexpr float kNear2 = kNear * kNear;
-constexpr float kFar2 = kFar * kFar;
-
 /// B^T d for one column d of six numbers; `step` numbers lie between the elements of `to`.
 [[gnu::always_inline]] inline void source_column(const float* const (&d)[kWinogradSide], float* to,
                                                  std::int64_t step) {
-  constexpr float kSum = kNear2 + kFar2;
-  constexpr float kProduct = kNear2 * kFar2;
+  constexpr float kSum = kWinogradNear2 + kWinogradFar2;
+  constexpr float kProduct = kWinogradNear2 * kWinogradFar2;
   for (std::int64_t c = 0; c < kBlock; ++c) {
-    const float even = d[4][c] - kFar2 * d[2][c];
-    const float odd = kNear * (d[3][c] - kFar2 * d[1][c]);
-    const float even_far = d[4][c] - kNear2 * d[2][c];
-    const float odd_far = kFar * (d[3][c] - kNear2 * d[1][c]);
+    const float even = d[4][c] - kWinogradFar2 * d[2][c];
+    const float odd = kWinogradNear * (d[3][c] - kWinogradFar2 * d[1][c]);
+    const float even_far = d[4][c] - kWinogradNear2 * d[2][c];
+    const float odd_far = kWinogradFar * (d[3][c] - kWinogradNear2 * d[1][c]);
     to[c] = kProduct * d[0][c] - kSum * d[2][c] + d[4][c];
     to[step + c] = even + odd;
     to[2 * step + c] = even - odd;
@@ -82,13 +77,13 @@ inline void source_tile(const WinogradSource& tile) {
                                                  std::int64_t step) {
   for (std::int64_t c = 0; c < kBlock; ++c) {
     const float sum = m[1][c] + m[2][c];
-    const float difference = kNear * (m[1][c] - m[2][c]);
+    const float difference = kWinogradNear * (m[1][c] - m[2][c]);
     const float sum_far = m[3][c] + m[4][c];
-    const float difference_far = kFar * (m[3][c] - m[4][c]);
+    const float difference_far = kWinogradFar * (m[3][c] - m[4][c]);
     to[c] = m[0][c] + sum + sum_far;
     to[step + c] = difference + difference_far;
-    to[2 * step + c] = kNear2 * sum + kFar2 * sum_far;
-    to[3 * step + c] = kNear2 * difference + kFar2 * difference_far + m[5][c];
+    to[2 * step + c] = kWinogradNear2 * sum + kWinogradFar2 * sum_far;
+    to[3 * step + c] = kWinogradNear2 * difference + kWinogradFar2 * difference_far + m[5][c];
   }
 }
 

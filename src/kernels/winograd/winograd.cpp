@@ -9,20 +9,16 @@ constexpr KernelRow<WinogradFunctions> kWinogradRows[] = {
 #undef QTOOL_KERNEL
 };
 
-constexpr double kPointNear = double{kWinogradNear};
-constexpr double kPointFar = double{kWinogradFar};
 // A row of G: the powers of a point over the product of its differences from the other points.
-constexpr double kOfZero = kPointNear * kPointNear * kPointFar * kPointFar;
-constexpr double kOfNear =
-    2 * kPointNear * kPointNear * (kPointNear * kPointNear - kPointFar * kPointFar);
-constexpr double kOfFar =
-    2 * kPointFar * kPointFar * (kPointFar * kPointFar - kPointNear * kPointNear);
+constexpr double kOfZero = kWinogradNear2 * kWinogradFar2;
+constexpr double kOfNear = 2 * kWinogradNear2 * (kWinogradNear2 - kWinogradFar2);
+constexpr double kOfFar = 2 * kWinogradFar2 * (kWinogradFar2 - kWinogradNear2);
 constexpr double kG[kWinogradSide][3] = {
     {1 / kOfZero, 0, 0},
-    {1 / kOfNear, kPointNear / kOfNear, kPointNear* kPointNear / kOfNear},
-    {1 / kOfNear, -kPointNear / kOfNear, kPointNear* kPointNear / kOfNear},
-    {1 / kOfFar, kPointFar / kOfFar, kPointFar* kPointFar / kOfFar},
-    {1 / kOfFar, -kPointFar / kOfFar, kPointFar* kPointFar / kOfFar},
+    {1 / kOfNear, kWinogradNear / kOfNear, kWinogradNear2 / kOfNear},
+    {1 / kOfNear, -kWinogradNear / kOfNear, kWinogradNear2 / kOfNear},
+    {1 / kOfFar, kWinogradFar / kOfFar, kWinogradFar2 / kOfFar},
+    {1 / kOfFar, -kWinogradFar / kOfFar, kWinogradFar2 / kOfFar},
     {0, 0, 1}};
 
 }  // namespace

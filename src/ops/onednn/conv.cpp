@@ -85,9 +85,27 @@ bool adds_wrongly(const dnnl::convolution_forward::primitive_desc& desc, Layout 
          std::string_view(desc.impl_info_str()).find("gemm") != std::string_view::npos;
 }
 
-}  // namespace
+// By a primitive of oneDNN for each piece of the work.
+class PlainConvolution final : public Convolution {
+ public:
+  PlainConvolution(const ConvSpec& spec, int threads);
 
-struct Convolution::State {
+  [[nodiscard]] std::string format() const override { return packs_.format(); }
+  [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const override {
+    return packs_.pack(weights, bias);
+  }
+  [[nodiscard]] std::int64_t workspace_bytes() const override { return scratch_; }
+  [[nodiscard]] std::string implementation() const override {
+    return pieces_.front().desc.impl_info_str();
+  }
+  void run(const float* source, const Packed& packed, const float* residual, float* destination,
+           std::byte* workspace) const override {
+    run_pieces(pieces_, threads_, [&](const Piece& piece) {
+      run_piece(piece, source, packed.parts[piece.pack], residual, destination, workspace);
+    });
+  }
+
+ private:
   struct Piece {
     dnnl::convolution_forward::primitive_desc desc;
     dnnl::convolution_forward primitive;
@@ -100,84 +118,95 @@ struct Convolution::State {
     std::int64_t elements;
   };
 
-  ConvSpec spec;
-  std::vector<Piece> pieces;
-  PackPlans packs;
-  std::int64_t scratch = 0;
-  int threads = 1;
-  bool by_channels = false;
-  std::unique_ptr<const Winograd> winograd;  // if set, nothing else is used
-
   void divide(std::int64_t longest);
   void add(const WindowPiece& window, const Range64& channels);
-  void run(const Piece& piece, const float* source, const Packed::Part& weights,
-           const float* residual, float* destination, std::byte* workspace) const;
+  void run_piece(const Piece& piece, const float* source, const Packed::Part& weights,
+                 const float* residual, float* destination, std::byte* workspace) const;
+
+  ConvSpec spec_;
+  std::vector<Piece> pieces_;
+  PackPlans packs_;
+  std::int64_t scratch_ = 0;
+  int threads_;
+  bool by_channels_;
 };
 
-void Convolution::State::add(const WindowPiece& window, const Range64& channels) {
+PlainConvolution::PlainConvolution(const ConvSpec& spec, int threads)
+    : spec_(spec), threads_(std::max(threads, 1)), by_channels_(divides_channels(spec, threads)) {
+  const OnThisThread alone;
+  guarded("convolution", [&] {
+    for (const std::int64_t longest : kLongestCalls) {
+      divide(longest);
+      if (!is_slow(pieces_.front().desc)) break;
+    }
+  });
+  scratch_ = share_scratch(pieces_, threads_, scratch_);
+}
+
+void PlainConvolution::add(const WindowPiece& window, const Range64& channels) {
   check_stop_inside();
   const std::int64_t outputs = channels.end - channels.begin;
   // These output channels are some groups or a part of one group. They read only the input channels
   // of their groups.
-  const std::int64_t groups = std::max<std::int64_t>(1, outputs * spec.groups / spec.weights[0]);
-  const std::int64_t first_group = channels.begin * spec.groups / spec.weights[0];
+  const std::int64_t groups = std::max<std::int64_t>(1, outputs * spec_.groups / spec_.weights[0]);
+  const std::int64_t first_group = channels.begin * spec_.groups / spec_.weights[0];
   Dims source = window.source.dims();
   std::int64_t source_offset = window.source_offset;
-  if (spec.groups > 1) {
-    source[1] = source[1] / spec.groups * groups;
-    source_offset += first_group * (window.source.elements() / spec.groups);
+  if (spec_.groups > 1) {
+    source[1] = source[1] / spec_.groups * groups;
+    source_offset += first_group * (window.source.elements() / spec_.groups);
   }
-  Dims weights = spec.weights.dims();
-  Dims steps = strides_of(weights, spec.weights_layout);
+  Dims weights = spec_.weights.dims();
+  Dims steps = strides_of(weights, spec_.weights_layout);
   weights[0] = outputs;
-  const std::int64_t per_output = spec.weights.elements() / spec.weights[0];
-  if (spec.groups > 1) {
+  const std::int64_t per_output = spec_.weights.elements() / spec_.weights[0];
+  if (spec_.groups > 1) {
     weights[0] /= groups;
     steps.insert(steps.begin(), weights[0] * per_output);
     weights.insert(weights.begin(), groups);
   }
   Dims result = window.destination.dims();
   result[1] = outputs;
-  const Desc destination = dense(result, spec.layout);
+  const Desc destination = dense(result, spec_.layout);
   const dnnl::convolution_forward::desc desc(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-      dense(source, spec.layout), any(weights), spec.bias ? dense({outputs}) : Desc(), destination,
-      window.window.strides, skipped(window.window.dilations), window.window.pads_begin,
-      window.window.pads_end);
+      dense(source, spec_.layout), any(weights), spec_.bias ? dense({outputs}) : Desc(),
+      destination, window.window.strides, skipped(window.window.dilations),
+      window.window.pads_begin, window.window.pads_end);
   const auto choose = [&](bool adds) {
-    const bool clamps = spec.residual == adds;
+    const bool clamps = spec_.residual == adds;
     const dnnl::primitive_attr attr = attributes(
-        clamps ? spec.clamp : std::nullopt, adds ? &destination : nullptr, 1.0F, spec.function);
+        clamps ? spec_.clamp : std::nullopt, adds ? &destination : nullptr, 1.0F, spec_.function);
     dnnl::convolution_forward::primitive_desc chosen(desc, attr, cpu());
     while (is_wrong(chosen, window.window)) {
       if (!chosen.next_impl()) throw Error(ErrorCode::kUnsupported, "oneDNN has no correct kernel");
     }
     return chosen;
   };
-  bool adds = spec.residual && !by_channels;  // by channels, place_columns() adds it
+  bool adds = spec_.residual && !by_channels_;  // by channels, place_columns() adds it
   dnnl::convolution_forward::primitive_desc chosen = choose(adds);
-  if (adds && adds_wrongly(chosen, spec.layout)) {
+  if (adds && adds_wrongly(chosen, spec_.layout)) {
     adds = false;
     chosen = choose(adds);
   }
-  const std::size_t pack = packs.add({Desc(weights, kF32, steps), chosen.weights_desc(),
-                                      channels.begin * per_output, channels.begin, outputs});
+  const std::size_t pack = packs_.add({Desc(weights, kF32, steps), chosen.weights_desc(),
+                                       channels.begin * per_output, channels.begin, outputs});
   const std::int64_t plane = window.destination.elements() / window.destination[1];
-  const std::int64_t skipped_planes = by_channels ? 0 : channels.begin * plane;
-  pieces.push_back({chosen, dnnl::convolution_forward(chosen), pack, source_offset,
-                    window.destination_offset + skipped_planes, scratch, channels, adds,
-                    outputs * plane});
-  scratch += scratch_bytes(chosen.scratchpad_desc());
-  if (by_channels) scratch += scratch_bytes(destination);
+  const std::int64_t skipped_planes = by_channels_ ? 0 : channels.begin * plane;
+  pieces_.push_back({chosen, dnnl::convolution_forward(chosen), pack, source_offset,
+                     window.destination_offset + skipped_planes, scratch_, channels, adds,
+                     outputs * plane});
+  scratch_ += scratch_bytes(chosen.scratchpad_desc());
+  if (by_channels_) scratch_ += scratch_bytes(destination);
 }
 
-void Convolution::State::run(const Piece& piece, const float* source, const Packed::Part& weights,
-                             const float* residual, float* destination,
-                             std::byte* workspace) const {
+void PlainConvolution::run_piece(const Piece& piece, const float* source,
+                                 const Packed::Part& weights, const float* residual,
+                                 float* destination, std::byte* workspace) const {
   const auto& desc = piece.desc;
   std::byte* const scratchpad = at_bytes(workspace, piece.scratch_offset);
   float* result = destination + piece.destination_offset;
-  if (by_channels) {
+  if (by_channels_) {
     result = reinterpret_cast<float*>(scratchpad + scratch_bytes(desc.scratchpad_desc()));
   }
   Args args = weighted_args(desc, source + piece.source_offset, weights, result, scratchpad);
@@ -186,86 +215,44 @@ void Convolution::State::run(const Piece& piece, const float* source, const Pack
                  memory_at(desc.dst_desc(), residual + piece.destination_offset));
   }
   execute(piece.primitive, args);
-  if (!by_channels) {
-    if (spec.residual && !piece.adds) {
-      add_residual(residual + piece.destination_offset, piece.elements, spec.clamp, result);
+  if (!by_channels_) {
+    if (spec_.residual && !piece.adds) {
+      add_residual(residual + piece.destination_offset, piece.elements, spec_.clamp, result);
     }
     return;
   }
-  place_columns(result, spec.destination.elements() / spec.destination[1], piece.channels,
-                spec.destination[1], residual, spec.clamp, destination);
+  place_columns(result, spec_.destination.elements() / spec_.destination[1], piece.channels,
+                spec_.destination[1], residual, spec_.clamp, destination);
 }
 
-void Convolution::State::divide(std::int64_t longest) {
-  pieces.clear();
-  packs = {};
-  scratch = 0;
-  const std::int64_t outputs = spec.weights[0];
+void PlainConvolution::divide(std::int64_t longest) {
+  pieces_.clear();
+  packs_ = {};
+  scratch_ = 0;
+  const std::int64_t outputs = spec_.weights[0];
   const std::int64_t products =
-      saturating_product(spec.destination.elements() / outputs, spec.weights.elements());
-  if (by_channels) {
-    const std::int64_t parts = std::max<std::int64_t>(threads, parts_of(products, longest));
+      saturating_product(spec_.destination.elements() / outputs, spec_.weights.elements());
+  if (by_channels_) {
+    const std::int64_t parts = std::max<std::int64_t>(threads_, parts_of(products, longest));
     for (const Range64& channels : divide_evenly(outputs, parts, kVector)) {
-      add({spec.source, spec.destination, spec.window, 0, 0}, channels);
+      add({spec_.source, spec_.destination, spec_.window, 0, 0}, channels);
     }
     return;
   }
   for (const WindowPiece& piece :
-       divide_window(spec.source, spec.destination, spec.window, spec.layout, products, threads,
-                     WindowUse::kGather, longest)) {
-    for (const Range64& channels : divide_long(spec, piece, products, longest)) {
+       divide_window(spec_.source, spec_.destination, spec_.window, spec_.layout, products,
+                     threads_, WindowUse::kGather, longest)) {
+    for (const Range64& channels : divide_long(spec_, piece, products, longest)) {
       add(piece, channels);
     }
   }
 }
 
-Convolution::Convolution(const ConvSpec& spec, int threads) : state_(std::make_unique<State>()) {
-  if (Winograd::suits(spec)) {
-    state_->winograd = std::make_unique<const Winograd>(spec, threads);
-    return;
-  }
-  const OnThisThread alone;
-  state_->spec = spec;
-  state_->threads = std::max(threads, 1);
-  state_->by_channels = divides_channels(spec, threads);
-  guarded("convolution", [&] {
-    for (const std::int64_t longest : kLongestCalls) {
-      state_->divide(longest);
-      if (!is_slow(state_->pieces.front().desc)) break;
-    }
-  });
-  state_->scratch = share_scratch(state_->pieces, state_->threads, state_->scratch);
-}
+}  // namespace
 
-Convolution::~Convolution() = default;
-
-std::string Convolution::format() const {
-  return state_->winograd ? state_->winograd->format() : state_->packs.format();
-}
-
-PackedPtr Convolution::pack(const float* weights, const float* bias) const {
-  if (state_->winograd) return state_->winograd->pack(weights, bias);
-  return state_->packs.pack(weights, bias);
-}
-
-std::int64_t Convolution::workspace_bytes() const {
-  return state_->winograd ? state_->winograd->workspace_bytes() : state_->scratch;
-}
-
-std::string Convolution::implementation() const {
-  if (state_->winograd) return state_->winograd->implementation();
-  return state_->pieces.front().desc.impl_info_str();
-}
-
-void Convolution::run(const float* source, const Packed& packed, const float* residual,
-                      float* destination, std::byte* workspace) const {
-  if (state_->winograd) {
-    state_->winograd->run(source, packed, residual, destination, workspace);
-    return;
-  }
-  run_pieces(state_->pieces, state_->threads, [&](const State::Piece& piece) {
-    state_->run(piece, source, packed.parts[piece.pack], residual, destination, workspace);
-  });
+std::unique_ptr<const Convolution> make_convolution(const ConvSpec& spec, int threads) {
+  if (Winograd::suits(spec)) return std::make_unique<const Winograd>(spec, threads);
+  return std::make_unique<const PlainConvolution>(spec, threads);
 }
 
 }  // namespace qtool::onednn

@@ -153,7 +153,8 @@ class Packed {
     Tensor bias;
   };
   std::vector<Part> parts;
-  std::vector<PackedPtr> products;  ///< of the matrix products that Winograd consists of
+  /// Of the matrix products that Winograd consists of; its only part has the bias alone.
+  std::vector<PackedPtr> products;
 };
 
 /// The memory that a primitive with weights reads and writes, including a bias if the pack has one.

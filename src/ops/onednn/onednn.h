@@ -45,24 +45,23 @@ struct ConvSpec : WeightedSpec {
 /// dst = clamp(conv(src, weights) + bias + residual), or dst = function(conv(src, weights) + bias).
 class Convolution {
  public:
-  Convolution(const ConvSpec& spec, int threads);
-  ~Convolution();
+  Convolution() = default;
+  virtual ~Convolution() = default;
   Convolution(const Convolution&) = delete;
   Convolution& operator=(const Convolution&) = delete;
 
   /// Identifies how pack() reads weights and the format it writes, for sharing packed weights
   /// between primitives. Opaque bytes, to be compared only.
-  [[nodiscard]] std::string format() const;
-  [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
-  [[nodiscard]] std::int64_t workspace_bytes() const;
-  [[nodiscard]] std::string implementation() const;
-  void run(const float* source, const Packed& packed, const float* residual, float* destination,
-           std::byte* workspace) const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
+  [[nodiscard]] virtual std::string format() const = 0;
+  [[nodiscard]] virtual PackedPtr pack(const float* weights, const float* bias) const = 0;
+  [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
+  [[nodiscard]] virtual std::string implementation() const = 0;
+  virtual void run(const float* source, const Packed& packed, const float* residual,
+                   float* destination, std::byte* workspace) const = 0;
 };
+
+/// The convolution by the method that suits `spec`; the choice does not depend on `threads`.
+std::unique_ptr<const Convolution> make_convolution(const ConvSpec& spec, int threads);
 
 /// The transposed convolution of ONNX's ConvTranspose, dst = conv^T(src, weights) + bias, with a
 /// window made by resolve_conv_transpose(). oneDNN cannot fuse a clamp behind it at a useful speed.

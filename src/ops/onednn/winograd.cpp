@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/parallel.h"
 #include "base/round_up.h"
@@ -64,7 +65,7 @@ Winograd::Winograd(const ConvSpec& spec, int threads)
   chunks_ = ceil_div(tiles_, most);
   chunk_ = ceil_div(tiles_, chunks_);
   const std::int64_t items = spec.source[0] * chunks_;
-  by_chunk_ = items % threads_ == 0 || items >= 4 * std::int64_t{threads_};
+  if (items % threads_ == 0 || items >= 4 * std::int64_t{threads_}) slots_ = threads_;
   MatmulSpec product;
   product.a = Shape{kPlacesPerProduct, chunk_, channels};
   product.b = Shape{kPlacesPerProduct, channels, outputs};
@@ -111,10 +112,9 @@ PackedPtr Winograd::pack(const float* weights, const float* bias) const {
     packed->products.push_back(
         product_->pack(to + i * kPlacesPerProduct * channels * outputs, nullptr));
   }
-  const std::vector<float> none(bias == nullptr ? static_cast<std::size_t>(outputs) : 0);
-  packed->parts.push_back({{},
-                           Tensor::of<float>({outputs}, {bias == nullptr ? none.data() : bias,
-                                                         static_cast<std::size_t>(outputs)})});
+  Tensor biases(DType::kFloat32, Shape{outputs});  // zeros
+  if (bias != nullptr) std::copy_n(bias, outputs, biases.values<float>().data());
+  packed->parts.push_back({{}, std::move(biases)});
   return packed;
 }
 
@@ -128,7 +128,7 @@ std::int64_t Winograd::thread_bytes() const {
 }
 
 std::int64_t Winograd::workspace_bytes() const {
-  return (by_chunk_ ? threads_ : 1) * chunk_bytes() + threads_ * thread_bytes();
+  return slots_ * chunk_bytes() + threads_ * thread_bytes();
 }
 
 std::string Winograd::implementation() const { return to_text("winograd:", kernel_.kernel()); }
@@ -211,7 +211,7 @@ void Winograd::run(const float* source, const Packed& packed, const float* resid
   const std::int64_t read = spec_.source.elements() / images;
   const std::int64_t written = spec_.destination.elements() / images;
   const float* bias = packed.parts.front().bias.values<float>().data();
-  std::byte* const of_threads = workspace + (by_chunk_ ? threads_ : 1) * chunk_bytes();
+  std::byte* const of_threads = workspace + slots_ * chunk_bytes();
   const auto run_item = [&](std::int64_t item, int slot, int threads) {
     const std::int64_t i = item / chunks_;
     const Image image{source + i * read, bias,
@@ -224,7 +224,7 @@ void Winograd::run(const float* source, const Packed& packed, const float* resid
         of_threads + slot * thread_bytes()};
     run_chunk(image, item % chunks_ * chunk_, packed, scratch, threads);
   };
-  if (by_chunk_) {
+  if (slots_ == threads_) {
     parallel_ranges(images * chunks_, threads_,
                     [&](std::int64_t begin, std::int64_t end, int worker) {
                       for (std::int64_t item = begin; item < end; ++item) run_item(item, worker, 1);

@@ -15,19 +15,19 @@ namespace qtool::onednn {
 /// same way for every number of threads and images, so the results are the same bits. They are less
 /// exact than plain sums: the error of a result is some 1e-6 of the largest products of the 6x6
 /// pixels that its tile reads, and an infinite pixel makes NaN of the whole tile.
-class Winograd {
+class Winograd final : public Convolution {
  public:
   /// Whether the method applies and is faster than plain sums.
   [[nodiscard]] static bool suits(const ConvSpec& spec);
 
   Winograd(const ConvSpec& spec, int threads);
 
-  [[nodiscard]] std::string format() const;  ///< as Convolution::format()
-  [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
-  [[nodiscard]] std::int64_t workspace_bytes() const;
-  [[nodiscard]] std::string implementation() const;
+  [[nodiscard]] std::string format() const override;
+  [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const override;
+  [[nodiscard]] std::int64_t workspace_bytes() const override;
+  [[nodiscard]] std::string implementation() const override;
   void run(const float* source, const Packed& packed, const float* residual, float* destination,
-           std::byte* workspace) const;
+           std::byte* workspace) const override;
 
  private:
   // What a run reads and writes, for one image.
@@ -58,7 +58,7 @@ class Winograd {
   std::int64_t tiles_ = 0;           // per image
   std::int64_t chunk_ = 0;           // tiles in one product
   std::int64_t chunks_ = 0;          // per image
-  bool by_chunk_ = false;            // each thread computes whole chunks
+  int slots_ = 1;                    // chunks at a time: one, or one for each thread
   std::unique_ptr<Matmul> product_;  // [kPlacesPerProduct] matrices
   std::vector<float> zeros_;
 };

@@ -1,5 +1,6 @@
 // Convolution in FP32, through oneDNN. Lowering turns Conv -> (Add) -> Relu/Clip and Conv -> SiLU,
 // HardSwish or LeakyRelu into FusedConv: inputs X, W, B, residual; FusedParams.
+#include <memory>
 #include <utility>
 
 #include "base/text.h"
@@ -34,14 +35,14 @@ class FloatConv final : public Operator {
   void run(const Operands& o) const override {
     onednn::PackedPtr weights = weights_;
     if (!weights) {
-      weights = conv_.pack(o.in<float>(1), o.has_input(2) ? o.in<float>(2) : nullptr);
+      weights = conv_->pack(o.in<float>(1), o.has_input(2) ? o.in<float>(2) : nullptr);
     }
-    conv_.run(o.in<float>(0), *weights, o.has_input(3) ? o.in<float>(3) : nullptr, o.out<float>(0),
-              o.workspace());
+    conv_->run(o.in<float>(0), *weights, o.has_input(3) ? o.in<float>(3) : nullptr, o.out<float>(0),
+               o.workspace());
   }
-  [[nodiscard]] std::int64_t workspace_bytes() const override { return conv_.workspace_bytes(); }
+  [[nodiscard]] std::int64_t workspace_bytes() const override { return conv_->workspace_bytes(); }
   [[nodiscard]] std::int64_t macs() const override { return macs_; }
-  [[nodiscard]] std::string kernel() const override { return conv_.implementation(); }
+  [[nodiscard]] std::string kernel() const override { return conv_->implementation(); }
 
  private:
   static onednn::ConvSpec with_layout(const OpContext& op) {
@@ -56,12 +57,13 @@ class FloatConv final : public Operator {
     return spec;
   }
 
-  FloatConv(const OpContext& op, const onednn::ConvSpec& spec) : conv_(spec, op.threads) {
+  FloatConv(const OpContext& op, const onednn::ConvSpec& spec)
+      : conv_(onednn::make_convolution(spec, op.threads)) {
     macs_ = spec.destination.elements() / spec.weights[0] * spec.weights.elements();
-    weights_ = packed_constants(op, "conv", conv_, spec.bias);
+    weights_ = packed_constants(op, "conv", *conv_, spec.bias);
   }
 
-  onednn::Convolution conv_;
+  std::unique_ptr<const onednn::Convolution> conv_;
   onednn::PackedPtr weights_;  // null when packed at each run
   std::int64_t macs_ = 0;
 };

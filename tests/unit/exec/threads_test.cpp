@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "ops/onednn/onednn.h"
@@ -75,7 +76,8 @@ TEST(Threads, LeaveConvolutionsEqualToTheLastBits) {
     Tensor bias = random.reals({outputs});
     Tensor residual = random.reals(spec.destination);
     const auto result = [&](int threads) {
-      const Convolution convolution(spec, threads);
+      const std::unique_ptr<const Convolution> made = make_convolution(spec, threads);
+      const Convolution& convolution = *made;
       Tensor destination(DType::kFloat32, spec.destination);
       Tensor workspace = workspace_of(convolution);
       const PackedPtr packed = convolution.pack(weights.values<float>().data(),

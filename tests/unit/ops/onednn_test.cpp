@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -102,7 +103,8 @@ std::string expect_as_defined(const ConvSpec& spec, int threads, RandomCases& ra
   const Tensor weights = random.reals(spec.weights);
   const Tensor bias = random.reals({spec.weights[0]});
   const Tensor residual = random.reals(spec.destination);
-  const Convolution convolution(spec, threads);
+  const std::unique_ptr<const Convolution> made = make_convolution(spec, threads);
+  const Convolution& convolution = *made;
   Tensor found(DType::kFloat32, spec.destination);
   Tensor workspace(DType::kInt8, Shape{convolution.workspace_bytes()});
   const PackedPtr packed = convolution.pack(weights.values<float>().data(),
@@ -197,7 +199,7 @@ TEST(OneDnn, TakesWinogradOnlyWhereItAppliesAndPays) {
     return spec;
   };
   const auto takes = [](const ConvSpec& spec) {
-    return is_winograd(Convolution(spec, 1).implementation());
+    return is_winograd(make_convolution(spec, 1)->implementation());
   };
   EXPECT_TRUE(takes(spec_of({})));
   EXPECT_FALSE(takes(spec_of({.kernel = 5})));
@@ -251,7 +253,8 @@ TEST(OneDnn, ConvolvesTheSameOnAnyThreadsAndBatch) {
       ConvSpec some = spec;
       some.source = with(spec.source);
       some.destination = with(spec.destination);
-      const Convolution convolution(some, threads);
+      const std::unique_ptr<const Convolution> made = make_convolution(some, threads);
+      const Convolution& convolution = *made;
       by_winograd += is_winograd(convolution.implementation()) ? 1 : 0;
       const PackedPtr packed = convolution.pack(weights.values<float>().data(),
                                                 spec.bias ? bias.values<float>().data() : nullptr);
