@@ -68,8 +68,7 @@ void store_block(const DepthwiseCall& call, const Block& block, std::int64_t pix
                  std::int64_t count, const std::int32_t* acc) {
   const std::int64_t first = call.block * kDepthwiseBlock;
   const std::int64_t at = pixel * call.out_pixel_stride + first;
-  const float* addend =
-      (call.onto == nullptr ? call.addend : call.onto + pixel * call.onto_stride) + first;
+  const float* addend = call.onto == nullptr ? call.addend : call.onto + pixel * call.onto_stride;
   for (std::int64_t c = 0; c < count; ++c) {
     const std::int32_t sum = acc[c] + block.bias[c];
     if (call.output_type == OutputType::kInt32) {
@@ -78,7 +77,7 @@ void store_block(const DepthwiseCall& call, const Block& block, std::int64_t pix
     }
     const float product = static_cast<float>(sum) * block.multiplier[c];
     if (call.output_type == OutputType::kFloat32) {
-      static_cast<float*>(call.output)[at + c] = product + addend[c];
+      static_cast<float*>(call.output)[at + c] = product + addend[first + c];
     } else {
       static_cast<std::uint8_t*>(call.output)[at + c] =
           round_to_u8(product, call.zero_point, call.low, call.high);
