@@ -26,16 +26,19 @@ namespace float_bits {
   return float_of((__builtin_bit_cast(std::uint32_t, a) & mask) |
                   (__builtin_bit_cast(std::uint32_t, b) & ~mask));
 }
-}  // namespace float_bits
+/// 2^exponent for exponents from -126 to 127; 0 for -127, infinity for 128.
+[[gnu::always_inline]] inline float power_of_two(std::int32_t exponent) {
+  return float_of(static_cast<std::uint32_t>(exponent + 127) << 23U);
+}
 
-/// e^x, within 2 units in the last place; overflow gives infinity, NaN stays NaN.
-/// x = n ln 2 + r with |r| <= ln(2) / 2, e^x = 2^n e^r, and e^r by its Taylor polynomial of degree
-/// 7 (the next term is below 6e-9).
-[[gnu::always_inline]] inline float vector_exp(float given) {
-  // Beyond 104 the result is infinite or 0 anyway.
-  const std::int32_t magnitude = float_bits::bits_of(given) & 0x7fffffff;
-  const std::uint32_t is_small = float_bits::mask_less(magnitude, float_bits::bits_of(104.0F));
-  const float x = float_bits::blend(is_small, given, __builtin_copysignf(104.0F, given));
+/// e^x = 2^exponent rest.
+struct Power {
+  std::int32_t exponent;
+  float rest;
+};
+/// Splits e^x for |x| <= 104: x = n ln 2 + r with |r| <= ln(2) / 2, so e^x = 2^n e^r. e^r is
+/// computed by its Taylor polynomial of degree 7 (the next term is below 6e-9).
+[[gnu::always_inline]] inline Power split_exp(float x) {
   constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
   const float shifted = x * 1.44269504F + kRound;
   const float n = shifted - kRound;
@@ -48,13 +51,21 @@ namespace float_bits {
   p = p * r + 1.0F / 6.0F;
   p = p * r + 0.5F;
   p = p * r * r + r + 1.0F;
+  return {bits_of(shifted) - 0x4b400000, p};
+}
+}  // namespace float_bits
+
+/// e^x, within 2 units in the last place; overflow gives infinity, NaN stays NaN.
+[[gnu::always_inline]] inline float vector_exp(float given) {
+  // Beyond 104 the result is infinite or 0 anyway.
+  const std::int32_t magnitude = float_bits::bits_of(given) & 0x7fffffff;
+  const std::uint32_t is_small = float_bits::mask_less(magnitude, float_bits::bits_of(104.0F));
+  const float x = float_bits::blend(is_small, given, __builtin_copysignf(104.0F, given));
+  const float_bits::Power power = float_bits::split_exp(x);
   // 2^n is computed as two factors, since n exceeds the exponents of floats on both sides.
-  const std::int32_t exponent = float_bits::bits_of(shifted) - 0x4b400000;
-  const std::int32_t half = exponent >> 1;
-  const auto power = [](std::int32_t e) {
-    return float_bits::float_of(static_cast<std::uint32_t>(e + 127) << 23U);
-  };
-  const float result = p * power(half) * power(exponent - half);
+  const std::int32_t half = power.exponent >> 1;
+  const float result =
+      power.rest * float_bits::power_of_two(half) * float_bits::power_of_two(power.exponent - half);
   const std::uint32_t is_nan = float_bits::mask_less(0x7f800000, magnitude);
   return float_bits::blend(is_nan, given, result);
 }
@@ -78,10 +89,24 @@ namespace float_bits {
   return float_bits::blend(is_small, small, large);
 }
 
-/// 1 / (1 + e^-x).
-[[gnu::always_inline]] inline float vector_sigmoid(float x) {
-  return 1.0F / (1.0F + vector_exp(-x));
+/// 1 / (1 + e^-x); 0 below -88.4, where the exact result is a denormal number.
+[[gnu::always_inline]] inline float vector_sigmoid(float given) {
+  // e^89 gives the exponent 128, that of infinity. Limits of integers cost less than masks.
+  const std::int32_t bits = float_bits::bits_of(given);
+  const std::int32_t magnitude = bits & 0x7fffffff;
+  const std::int32_t most = float_bits::bits_of(89.0F);
+  const std::int32_t within = magnitude < most ? magnitude : most;
+  const std::uint32_t other_sign = ~static_cast<std::uint32_t>(bits) & 0x80000000U;
+  const auto [exponent, rest] =
+      float_bits::split_exp(float_bits::float_of(static_cast<std::uint32_t>(within) | other_sign));
+  const float power = rest * float_bits::power_of_two(exponent < -127 ? -127 : exponent);
+  const float result = 1.0F / (1.0F + power);
+  const std::uint32_t is_nan = float_bits::mask_less(0x7f800000, magnitude);
+  return float_bits::blend(is_nan, given, result);
 }
+
+/// x / (1 + e^-x), as the product of x and the rounded sigmoid.
+[[gnu::always_inline]] inline float vector_silu(float x) { return x * vector_sigmoid(x); }
 
 /// log(1 + u) for u from 0 to 1, within 2 units in the last place: 2 artanh(u / (2 + u)) by its
 /// series up to the power 13 (the next term is below 2e-8 of the result).
@@ -107,6 +132,13 @@ namespace float_bits {
 /// x, or `slope` x where x is negative.
 [[gnu::always_inline]] inline float vector_leaky(float x, float slope) {
   return float_bits::blend(static_cast<std::uint32_t>(float_bits::bits_of(x) >> 31), slope * x, x);
+}
+
+/// x times the piecewise linear sigmoid of ONNX's HardSwish.
+[[gnu::always_inline]] inline float hard_swish(float x) {
+  const float ramp = x * (1.0F / 6.0F) + 0.5F;
+  const float capped = ramp < 1.0F ? ramp : 1.0F;
+  return x * (capped > 0.0F ? capped : 0.0F);
 }
 
 /// tanh x, within 4 units in the last place: computed from e^(2 |x|) where the subtraction does not

@@ -35,11 +35,14 @@ void lower_edges(Clusters& clusters);
 /// Marks ConvInteger and MatMulInteger as integer work.
 void mark_integer_products(Clusters& clusters);
 
+/// An integer convolution with a real result, the functions behind it, and the rounding of their
+/// result become one operator, which never stores the real numbers.
+void fuse_conv_chains(ShapedGraph& shaped);
 /// In FP32: fuses a residual Add into the convolution before it, and activations such as Relu and
 /// Clip into the operator before them.
 void fuse_float(ShapedGraph& shaped);
 /// In FP32: several element-wise nodes become one operator when no other node reads the tensors
-/// between them. Exporters write GELU, SiLU and Mish like that. The result has the same bits.
+/// between them. The result has the same bits.
 void fuse_chains(ShapedGraph& shaped);
 
 }  // namespace qtool

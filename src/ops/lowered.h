@@ -107,7 +107,12 @@ enum class ChainFunction : std::uint8_t {
   kDiv,
   kErf,
   kExp,
+  kHardSwish,
+  kLeakyRelu,  ///< the second operand is the slope, a number
+  kMax,        ///< a where the operands are equal or a is NaN
+  kMin,        ///< likewise
   kSigmoid,
+  kSilu,
   kSoftplus,
   kTanh
 };
@@ -118,6 +123,7 @@ struct ChainOperand {
   Source source = Source::kNumber;
   std::size_t index = 0;  ///< index of the input or the step
   float number = 0.0F;
+  friend bool operator==(const ChainOperand&, const ChainOperand&) = default;
 };
 
 struct ChainStep {
@@ -132,6 +138,16 @@ inline constexpr std::size_t kMaxChainSteps = 16;
 /// ElementwiseChain: the last step is the result.
 struct ChainParams {
   std::vector<ChainStep> steps;
+};
+
+/// QConvChain: the convolution of a u8 tensor, or the sum of the convolutions of both bytes of a
+/// tensor that keeps 16 bits; a chain; the rounding of its result. Inputs: x, weights and bias of
+/// each convolution, one factor per channel (or none) for the result of the chain, and the inputs
+/// of the chain behind its first one, which is the result of the convolutions.
+struct ConvChainParams {
+  std::vector<QProductParams> products;  ///< one or two, without `result`
+  std::optional<ChainParams> chain;
+  std::variant<EdgeParams, WideEdgeParams> rounding;
 };
 
 /// FusedConv, FusedConvTranspose, FusedGemm, FusedAdd.
@@ -149,9 +165,10 @@ struct SubgraphParams {
 
 /// The first alternative is for operators without parameters: ONNX's operators except If and Loop,
 /// and QMaxPool.
-using LoweredParams = std::variant<std::monostate, QProductParams, QBinaryParams, QConcatParams,
-                                   QLookupParams, QAverageParams, QRecurrentParams, EdgeParams,
-                                   WideEdgeParams, FusedParams, ChainParams, SubgraphParams>;
+using LoweredParams =
+    std::variant<std::monostate, QProductParams, QBinaryParams, QConcatParams, QLookupParams,
+                 QAverageParams, QRecurrentParams, EdgeParams, WideEdgeParams, FusedParams,
+                 ChainParams, ConvChainParams, SubgraphParams>;
 
 /// Information about a node that lowering adds to the graph.
 struct LoweredNode {

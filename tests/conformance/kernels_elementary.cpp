@@ -34,6 +34,8 @@ const std::vector<ElementaryCase>& elementary_cases() {
        [](float x) { return vector_expm1(x); }, 4.5},
       {"sigmoid", &ElementaryFunctions::sigmoid, reference_sigmoid,
        [](float x) { return vector_sigmoid(x); }, 4.5},
+      {"silu", &ElementaryFunctions::silu, reference_silu, [](float x) { return vector_silu(x); },
+       5.0},
       {"softplus", &ElementaryFunctions::softplus, reference_softplus,
        [](float x) { return vector_softplus(x); }, 4.5},
       {"tanh", &ElementaryFunctions::tanh, reference_tanh, [](float x) { return vector_tanh(x); },

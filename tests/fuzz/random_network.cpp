@@ -142,7 +142,7 @@ class Builder {
   }
 
   Image activate(Image x) {
-    switch (random_.below(8)) {
+    switch (random_.below(9)) {
       case 0:
       case 1:
         x.id = node("Relu", {x.id});
@@ -161,6 +161,9 @@ class Builder {
         break;
       case 6:
         x.id = node("PRelu", {x.id, weights({x.channels, 1, 1}, 4)});
+        break;
+      case 7:
+        x.id = node("Mul", {x.id, node("Sigmoid", {x.id})});
         break;
       default:
         break;

@@ -17,7 +17,7 @@ class Net {
 
   Graph graph;
 
-  std::string input(const std::string& name, std::initializer_list<std::int64_t> dims) {
+  std::string input(const std::string& name, const std::vector<std::int64_t>& dims) {
     const ValueId id = graph.add_value(name);
     std::vector<Dim> shape;
     for (const std::int64_t dim : dims) shape.push_back({dim, {}});

@@ -32,6 +32,7 @@ void reference_erf(const float* x, float* y, std::int64_t count);
 void reference_exp(const float* x, float* y, std::int64_t count);
 void reference_expm1(const float* x, float* y, std::int64_t count);
 void reference_sigmoid(const float* x, float* y, std::int64_t count);
+void reference_silu(const float* x, float* y, std::int64_t count);
 void reference_softplus(const float* x, float* y, std::int64_t count);
 void reference_tanh(const float* x, float* y, std::int64_t count);
 

@@ -30,6 +30,10 @@ void reference_sigmoid(const float* x, float* y, std::int64_t count) {
   map_in_double(x, y, count, [](double v) { return 1.0 / (1.0 + std::exp(-v)); });
 }
 
+void reference_silu(const float* x, float* y, std::int64_t count) {
+  map_in_double(x, y, count, [](double v) { return v / (1.0 + std::exp(-v)); });
+}
+
 void reference_softplus(const float* x, float* y, std::int64_t count) {
   map_in_double(x, y, count, [](double v) {
     const double positive = v < 0.0 ? 0.0 : v;

@@ -43,6 +43,9 @@ inline void expm1_of(const float* x, float* y, std::int64_t count) {
 inline void sigmoid_of(const float* x, float* y, std::int64_t count) {
   map_elements(x, y, count, [](float v) { return vector_sigmoid(v); });
 }
+inline void silu_of(const float* x, float* y, std::int64_t count) {
+  map_elements(x, y, count, [](float v) { return vector_silu(v); });
+}
 inline void softplus_of(const float* x, float* y, std::int64_t count) {
   map_elements(x, y, count, [](float v) { return vector_softplus(v); });
 }
@@ -50,8 +53,8 @@ inline void tanh_of(const float* x, float* y, std::int64_t count) {
   map_elements(x, y, count, [](float v) { return vector_tanh(v); });
 }
 
-constexpr ElementaryFunctions kElementary = {erf_of,     exp_of,      expm1_of,
-                                             sigmoid_of, softplus_of, tanh_of};
+constexpr ElementaryFunctions kElementary = {erf_of,  exp_of,      expm1_of, sigmoid_of,
+                                             silu_of, softplus_of, tanh_of};
 
 }  // namespace
 }  // namespace qtool

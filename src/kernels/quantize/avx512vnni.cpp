@@ -12,6 +12,20 @@ __mmask16 first_lanes(std::int64_t count) {
   return static_cast<__mmask16>(count >= kLanes ? 0xffffU : (1U << count) - 1U);
 }
 
+// Loads and stores of the first `count` lanes. Processors of several kinds store bytes under a mask
+// many times slower than whole vectors.
+__m512 load_lanes(const float* in, std::int64_t count) {
+  return count >= kLanes ? _mm512_loadu_ps(in) : _mm512_maskz_loadu_ps(first_lanes(count), in);
+}
+
+void store_lanes(std::uint8_t* out, __m128i bytes, std::int64_t count) {
+  if (count >= kLanes) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), bytes);
+  } else {
+    _mm_mask_storeu_epi8(out, first_lanes(count), bytes);
+  }
+}
+
 struct Rounding {
   __m512 scale;
   __m512 lowest;
@@ -44,8 +58,7 @@ void quantize(const QuantizeParams& affine, const float* in, std::uint8_t* out,
               std::int64_t count) {
   const Rounding r = rounding_of(affine);
   for (std::int64_t i = 0; i < count; i += kLanes) {
-    const __mmask16 mask = first_lanes(count - i);
-    _mm_mask_storeu_epi8(out + i, mask, quantize_lanes(r, _mm512_maskz_loadu_ps(mask, in + i)));
+    store_lanes(out + i, quantize_lanes(r, load_lanes(in + i, count - i)), count - i);
   }
 }
 
@@ -133,12 +146,10 @@ void quantize_wide(const QuantizeParams& affine, const QuantizeParams& rest_affi
   const Rounding r = rounding_of(affine);
   const Rounding rest = rounding_of(rest_affine);
   for (std::int64_t i = 0; i < count; i += kLanes) {
-    const __mmask16 mask = first_lanes(count - i);
-    const __m512 x = _mm512_maskz_loadu_ps(mask, in + i);
+    const __m512 x = load_lanes(in + i, count - i);
     const __m128i q = quantize_lanes(r, x);
-    _mm_mask_storeu_epi8(high + i, mask, q);
-    _mm_mask_storeu_epi8(low + i, mask,
-                         quantize_lanes(rest, _mm512_sub_ps(x, dequantize_lanes(r, q))));
+    store_lanes(high + i, q, count - i);
+    store_lanes(low + i, quantize_lanes(rest, _mm512_sub_ps(x, dequantize_lanes(r, q))), count - i);
   }
 }
 

@@ -23,12 +23,12 @@ std::vector<float> product_scales(const QProductParams& params, std::int64_t cha
 
 // A text that names the extents and the epilogue that the weights are packed for. Plans share
 // packed weights of the same form.
-std::string form_of(const OpContext& op, const ProductExtents& extents, std::string_view part) {
-  const auto& params = op.params<QProductParams>();
+std::string form_of(const QProductParams& params, bool sums, const ProductExtents& extents,
+                    std::string_view part) {
   std::string form = to_text("qconv ", part, " ", extents.out_channels, " ", extents.in_channels,
                              " ", extents.kernel_h, " ", extents.kernel_w, " ", extents.groups, " ",
                              params.input.zero_point);
-  if (requantizes_sums(op)) return form + " i32";
+  if (sums) return form + " i32";
   form += to_text(" ", params.input.scale);
   if (!params.result) return form + " f32";
   const QuantizedResult& y = *params.result;
@@ -64,7 +64,15 @@ bool requantizes_sums(const OpContext& op) {
 std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const ProductExtents& extents,
                                                std::string_view part,
                                                std::span<const std::int8_t> values) {
-  const auto& params = op.params<QProductParams>();
+  return pack_product(op, {op.params<QProductParams>()}, extents, part, values);
+}
+
+std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const ProductPart& product,
+                                               const ProductExtents& extents, std::string_view part,
+                                               std::span<const std::int8_t> values) {
+  const QProductParams& params = product.params;
+  const std::size_t bias_at = product.weights + 1;
+  const bool sums = params.result && op.requantization != Requantization::kFloat;
   const auto make = [&] {
     ConvWeights weights;
     weights.values = values;
@@ -73,7 +81,7 @@ std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const Produc
     weights.kernel_h = extents.kernel_h;
     weights.kernel_w = extents.kernel_w;
     weights.groups = extents.groups;
-    if (op.has_input(2)) weights.bias = op.constant(2)->values<std::int32_t>();
+    if (op.has_input(bias_at)) weights.bias = op.constant(bias_at)->values<std::int32_t>();
     weights.input_zero_point = params.input.zero_point;
     const auto stored = params.weight_zero_points->values<std::int32_t>();
     std::vector<std::int32_t> zero_points(stored.begin(), stored.end());
@@ -83,7 +91,7 @@ std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const Produc
       zero_points.resize(static_cast<std::size_t>(extents.out_channels), zero_points[0]);
     }
     weights.weight_zero_points = zero_points;
-    if (requantizes_sums(op)) return std::make_shared<PackedConv>(PackedConv::of_sums(weights));
+    if (sums) return std::make_shared<PackedConv>(PackedConv::of_sums(weights));
     std::vector<float> scales = product_scales(params, extents.out_channels);
     if (!params.result) return std::make_shared<PackedConv>(weights, std::move(scales));
     const QuantizedResult& y = *params.result;
@@ -98,11 +106,10 @@ std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const Produc
     }
     return std::make_shared<PackedConv>(weights, std::move(epilogue));
   };
-  return op.packed<PackedConv>(
-      {form_of(op, extents, part),
-       {op.shared_constant(1), op.shared_constant(2), params.weight_zero_points,
-        requantizes_sums(op) ? nullptr : params.weight_scales}},
-      make);
+  return op.packed<PackedConv>({form_of(params, sums, extents, part),
+                                {op.shared_constant(product.weights), op.shared_constant(bias_at),
+                                 params.weight_zero_points, sums ? nullptr : params.weight_scales}},
+                               make);
 }
 
 FixedOutput fixed_output(const OpContext& op, std::int64_t channels) {

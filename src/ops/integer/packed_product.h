@@ -10,8 +10,8 @@
 #include "ops/integer/fixed_point.h"
 #include "ops/operator.h"
 
-// Shared by the integer products with constant weights: QConv, QConvTranspose and QGemm. Their
-// weights are input 1, and their int32 bias is input 2.
+// Shared by the integer products with constant weights: QConv, QConvTranspose, QGemm and
+// QConvChain. In the first three, the weights are input 1, and the int32 bias is input 2.
 namespace qtool {
 
 /// The extents of the weights that a kernel is packed for.
@@ -31,6 +31,17 @@ bool requantizes_sums(const OpContext& op);
 /// the same weights apart.
 std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const ProductExtents& extents,
                                                std::string_view part,
+                                               std::span<const std::int8_t> values);
+
+/// One product of a node that may have several.
+struct ProductPart {
+  const QProductParams& params;
+  std::size_t weights = 1;  ///< index of the input that holds its weights; the next one is the bias
+};
+
+/// As above, for one product of a node.
+std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const ProductPart& product,
+                                               const ProductExtents& extents, std::string_view part,
                                                std::span<const std::int8_t> values);
 
 /// Requantizes the sums to bytes. Only for nodes with requantizes_sums().

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "base/round_up.h"
 #include "kernels/quantize/quantize.h"
+#include "ops/channel_factors.h"
 #include "ops/operator.h"
 #include "ops/rows.h"
 #include "ops/strides.h"
@@ -60,13 +61,8 @@ class QuantizeWide final : public Operator {
                       for (std::int64_t pixel = begin; pixel < end; pixel += piece_) {
                         pace.step(piece_ * channels_);
                         const std::int64_t count = std::min(piece_, end - pixel);
-                        const float* from = o.in<float>(0) + pixel * channels_;
-                        for (std::int64_t p = 0; p < count; ++p) {
-                          for (std::int64_t c = 0; c < channels_; ++c) {
-                            products[p * channels_ + c] = from[p * channels_ + c] * factors[c];
-                          }
-                        }
                         const std::int64_t at = pixel * channels_;
+                        multiply_channels(o.in<float>(0) + at, factors, count, channels_, products);
                         kernel_.quantize_wide(high_, low_, products, o.out<std::uint8_t>(0) + at,
                                               o.out<std::uint8_t>(1) + at, count * channels_);
                       }

@@ -184,8 +184,7 @@ OpDef op_HardSigmoid() {
 }
 
 OpDef op_HardSwish() {
-  return float_row(
-      [](float x) { return x * std::max(0.0F, std::min(1.0F, x * (1.0F / 6.0F) + 0.5F)); });
+  return float_row([](float x) { return hard_swish(x); });
 }
 
 OpDef op_Sigmoid() { return elementary_row<&ElementaryFunctions::sigmoid>(); }

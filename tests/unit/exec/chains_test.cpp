@@ -102,7 +102,7 @@ TEST(Chains, OfSiluAndMishReadTheirInputOnce) {
   const std::string x = net.input("x", {1, 3, 5, 7});
   const std::string silu = net.op("Mul", {x, net.op("Sigmoid", {x})});
   net.output(net.op("Mul", {silu, net.op("Tanh", {net.op("Softplus", {silu})})}));
-  EXPECT_EQ(compare(net, one({1, 3, 5, 7})), std::vector<std::string>{"chain of 5"});
+  EXPECT_EQ(compare(net, one({1, 3, 5, 7})), std::vector<std::string>{"chain of 4"});
 }
 
 TEST(Chains, EndWhereSomebodyReadsBetween) {
@@ -204,7 +204,7 @@ TEST(Chains, OfSiluStayWhereTheConvolutionIsReadElsewhere) {
     return n.op("Mul", {x, n.op("Sigmoid", {x})});
   });
   const std::vector<std::string> kernels = run_chain(net.graph, one({1, 16, 9, 7}), {}).kernels;
-  EXPECT_NE(std::ranges::find(kernels, "chain of 2"), kernels.end());
+  EXPECT_NE(std::ranges::find(kernels, "chain of 1"), kernels.end());
 }
 
 TEST(Chains, OfSiluStayWhereTheSigmoidIsObserved) {

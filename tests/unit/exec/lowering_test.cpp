@@ -357,7 +357,10 @@ TEST(IntegerLowering, LeavesAnAddThatIsNoResidualToItself) {
     const auto x = net.qdq("x", 1e20F, 117);
     const auto y = conv(net, x, {6, 6, 1, 1}, 1, {0, 0, 0, 0}, {1, 1});
     net.output(net.qdq(net.op("Add", "add", {y, x}), 1e-15F, 3));
-    EXPECT_TRUE(has_step(steps_of(net), "Add"));
+    const std::vector<StepInfo> steps = steps_of(net);
+    EXPECT_TRUE(std::ranges::any_of(steps, [](const StepInfo& step) {
+      return step.kernel.find("chain of 1") != std::string::npos;  // the sum is one of floats
+    }));
   }
 }
 

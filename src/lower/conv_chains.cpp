@@ -1,0 +1,156 @@
+// QConv (two for both bytes of a tensor that keeps 16 bits), the element-wise functions behind it
+// and the QuantizeLinear of their result become one QConvChain. It computes some rows at a time, so
+// the real numbers between these nodes never leave the cache.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "graph/edit.h"
+#include "lower/chains.h"
+#include "lower/passes.h"
+
+namespace qtool {
+namespace {
+
+class ConvChainFusion {
+ public:
+  explicit ConvChainFusion(ShapedGraph& shaped)
+      : shaped_(shaped), graph_(shaped.graph), finder_(shaped) {}
+
+  void run() {
+    const std::vector<NodeId> order = graph_.nodes();
+    for (const NodeId id : order) {
+      if (is_gone(graph_, id)) continue;
+      const std::string& op_type = graph_.node(id).op_type;
+      if (op_type == "Quantize" || op_type == "QuantizeWide") fuse(id);
+    }
+    graph_.remove_dead_nodes();
+    graph_.sort();
+  }
+
+ private:
+  /// What is computed between convolutions and a rounding.
+  struct Parts {
+    std::vector<NodeId> products;
+    std::optional<FoundChain> chain;  ///< its first input is the result of the last product
+  };
+
+  // The QConv of images that makes the real tensor `id`, if only the nodes `readers` read it.
+  [[nodiscard]] std::optional<NodeId> real_product(ValueId id,
+                                                   const std::vector<NodeId>& readers) const {
+    const NodeId producer = graph_.value(id).producer;
+    if (producer == kNoNode || graph_.is_output(id)) return std::nullopt;
+    if (graph_.node(producer).op_type != "QConv") return std::nullopt;
+    const auto* params = std::get_if<QProductParams>(&shaped_.lowered(producer).params);
+    if (params == nullptr || params->result || shaped_.info(id).shape.rank() != 4) {
+      return std::nullopt;
+    }
+    const bool ours = std::ranges::all_of(graph_.consumers(id), [&](NodeId reader) {
+      return std::ranges::find(readers, reader) != readers.end();
+    });
+    return ours ? std::optional(producer) : std::nullopt;
+  }
+
+  // Whether two convolutions differ only in their images, weights and parameters.
+  [[nodiscard]] bool same_window(const Node& a, const Node& b) const {
+    for (const std::string_view name : {"strides", "pads", "dilations"}) {
+      if (a.get_ints(name, {}) != b.get_ints(name, {})) return false;
+    }
+    const auto shape = [&](const Node& node, std::size_t input) {
+      return shaped_.info(node.inputs[input]).shape;
+    };
+    return a.get_int("group", 1) == b.get_int("group", 1) &&
+           a.get_string("auto_pad", "") == b.get_string("auto_pad", "") &&
+           shape(a, 0) == shape(b, 0) && shape(a, 1) == shape(b, 1);
+  }
+
+  // `last` and the product from whose result it starts. Empty when that is not a product.
+  [[nodiscard]] std::vector<NodeId> products_before(NodeId last) const {
+    const Node& node = graph_.node(last);
+    if (!node.has_input(3)) return {last};
+    const std::optional<NodeId> first = real_product(node.inputs[3], {last});
+    if (!first || graph_.node(*first).has_input(3)) return {};
+    if (!same_window(graph_.node(*first), node)) return {};
+    return {*first, last};
+  }
+
+  // Reads the chain so that the result of a product is its first input.
+  [[nodiscard]] std::optional<Parts> parts_before(ValueId x, NodeId rounding) const {
+    if (const std::optional<NodeId> product = real_product(x, {rounding})) {
+      return Parts{products_before(*product), {}};
+    }
+    const NodeId last = graph_.value(x).producer;
+    if (last == kNoNode || graph_.is_output(x)) return std::nullopt;
+    if (graph_.consumers(x) != std::vector<NodeId>{rounding}) return std::nullopt;
+    std::optional<FoundChain> chain = finder_.chain_before(last);
+    if (!chain) return std::nullopt;
+    for (std::size_t i = 0; i < chain->inputs.size(); ++i) {
+      const std::optional<NodeId> product = real_product(chain->inputs[i], chain->nodes);
+      if (!product) continue;
+      swap_inputs(*chain, i);
+      return Parts{products_before(*product), std::move(chain)};
+    }
+    return std::nullopt;
+  }
+
+  // Exchanges the first input of a chain and the input `other`.
+  static void swap_inputs(FoundChain& chain, std::size_t other) {
+    std::swap(chain.inputs[0], chain.inputs[other]);
+    for (ChainStep& step : chain.params.steps) {
+      for (ChainOperand* operand : {&step.a, &step.b}) {
+        if (operand->source != ChainOperand::Source::kInput) continue;
+        if (operand->index == 0 || operand->index == other) operand->index ^= other;
+      }
+    }
+  }
+
+  void fuse(NodeId rounding) {
+    const Node& node = graph_.node(rounding);
+    const std::optional<Parts> parts = parts_before(node.inputs[0], rounding);
+    if (!parts || parts->products.empty()) return;
+    ConvChainParams params;
+    std::vector<ValueId> inputs;
+    for (const NodeId product : parts->products) {
+      params.products.push_back(std::get<QProductParams>(shaped_.lowered(product).params));
+      const Node& conv = graph_.node(product);
+      inputs.insert(inputs.end(), {conv.inputs[0], conv.inputs[1],
+                                   conv.has_input(2) ? conv.inputs[2] : kNoValue});
+    }
+    inputs.push_back(node.has_input(1) ? node.inputs[1] : kNoValue);
+    if (parts->chain) {
+      params.chain = parts->chain->params;
+      inputs.insert(inputs.end(), parts->chain->inputs.begin() + 1, parts->chain->inputs.end());
+    }
+    const LoweredParams& how = shaped_.lowered(rounding).params;
+    if (const auto* wide = std::get_if<WideEdgeParams>(&how)) {
+      params.rounding = *wide;
+    } else {
+      params.rounding = std::get<EdgeParams>(how);
+    }
+    const std::vector<ValueId> outputs = node.outputs;
+    const NodeId first = parts->products.front();
+    for (const NodeId id : parts->products) {
+      if (id != first) disconnect(graph_, id);
+    }
+    if (parts->chain) {
+      for (const NodeId id : parts->chain->nodes) disconnect(graph_, id);
+    }
+    disconnect(graph_, rounding);
+    shaped_.lower_node(first, "QConvChain", std::move(params));
+    for (std::size_t i = 0; i < inputs.size(); ++i) graph_.set_input(first, i, inputs[i]);
+    graph_.truncate_inputs(first, inputs.size());
+    for (std::size_t i = 0; i < outputs.size(); ++i) graph_.set_output(first, i, outputs[i]);
+  }
+
+  ShapedGraph& shaped_;
+  Graph& graph_;
+  ChainFinder finder_;
+};
+
+}  // namespace
+
+void fuse_conv_chains(ShapedGraph& shaped) { ConvChainFusion(shaped).run(); }
+
+}  // namespace qtool

@@ -1,0 +1,214 @@
+// Convolutions, the functions behind them and the rounding of their result run as one operator. The
+// bits are those of the same nodes, run one by one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "qtool/exec/executor.h"
+#include "unit/qdq_net.h"
+
+namespace qtool {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+/// A convolution, what is behind it, and the names of tensors that only unfused plans have.
+class ChainedNet : public QdqNet {
+ public:
+  std::vector<std::string> between;
+
+  /// A convolution of u8 input.
+  std::string conv(const std::string& x, const std::string& name, const Shape& w,
+                   const Node::AttributeMap& attributes = {}, bool with_bias = true) {
+    const std::string b = with_bias ? bias(name + "_b", w[0]) : "";
+    between.push_back(op("Conv", name, {x, weights(name + "_w", w, 0), b}, attributes));
+    return between.back();
+  }
+  /// The sum of the convolutions of both bytes of `x`, a tensor that keeps 16 bits.
+  std::string wide_conv(const std::string& x, const std::string& name, const Shape& w,
+                        const Node::AttributeMap& attributes = {}) {
+    const auto [high, low] = both_bytes(x, name);
+    const std::string first = conv(high, name + "_high", w, attributes);
+    return op("Add", name, {first, conv(low, name + "_low", w, attributes, false)});
+  }
+  /// Makes both bytes of a tensor graph outputs.
+  void output_wide(const std::string& x) {
+    const auto [high, low] = both_bytes(x, x + "_y");
+    output(op("Add", x + "_sum", {high, low}));
+  }
+  void output_narrow(const std::string& x) { output(qdq(x, 0.05F, 100)); }
+  std::string silu(const std::string& x, const std::string& name = "silu") {
+    return op("Mul", name, {x, op("Sigmoid", name + "_gate", {x})});
+  }
+  /// `x` times one factor per channel.
+  std::string scaled(const std::string& x, std::int64_t channels) {
+    constant("factors", random_floats({channels, 1, 1}, 21, 0.3F, 2.0F));
+    return op("Mul", "scaled", {x, "factors"});
+  }
+
+ private:
+  std::pair<std::string, std::string> both_bytes(const std::string& x, const std::string& name) {
+    const std::string high = qdq(x, 0.03F, 120);
+    return {high, qdq(op("Sub", name + "_rest", {x, high}), 0.03F / 254.0F, 127)};
+  }
+};
+
+struct ChainCase {
+  const char* name;
+  Shape shape;  // of the input "x"
+  std::function<void(ChainedNet&)> build;
+};
+
+void PrintTo(const ChainCase& c, std::ostream* out) { *out << c.name; }
+
+// Large enough for several bands.
+const Shape kLarge{2, 6, 61, 50};
+
+std::vector<ChainCase> narrow_cases() {
+  const auto x = [](ChainedNet& net) { return net.qdq("x", 0.02F, 117); };
+  return {
+      {"Silu", kLarge,
+       [=](ChainedNet& net) {
+         net.output_narrow(
+             net.silu(net.conv(x(net), "c", {24, 6, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}})));
+       }},
+      {"LeakyRelu", kLarge,
+       [=](ChainedNet& net) {
+         net.output_narrow(net.op("LeakyRelu", "leaky", {net.conv(x(net), "c", {40, 6, 1, 1})},
+                                  {{"alpha", 0.2F}}));
+       }},
+      {"HardSwishBehindStridesAndDilations", kLarge,
+       [=](ChainedNet& net) {
+         net.output_narrow(net.op("HardSwish", "swish",
+                                  {net.conv(x(net), "c", {72, 6, 3, 2},
+                                            {{"strides", Ints{2, 1}},
+                                             {"dilations", Ints{3, 2}},
+                                             {"pads", Ints{4, 0, 2, 1}}})}));
+       }},
+      {"DepthwiseWithoutBias", kLarge,
+       [=](ChainedNet& net) {
+         const auto y = net.conv(x(net), "c", {6, 1, 5, 5},
+                                 {{"group", std::int64_t{6}}, {"pads", Ints{2, 2, 2, 2}}}, false);
+         net.output_narrow(net.op("Tanh", "tanh", {y}));
+       }},
+      {"GroupsAndClip", kLarge,
+       [=](ChainedNet& net) {
+         net.constant("low", Tensor::scalar(-0.5F));
+         net.constant("high", Tensor::scalar(2.5F));
+         const auto y = net.conv(x(net), "c", {32, 3, 3, 3}, {{"group", std::int64_t{2}}});
+         net.output_narrow(net.op("Clip", "clip", {net.silu(y), "low", "high"}));
+       }},
+      {"ShortcutBehindTheFunction", kLarge,
+       [=](ChainedNet& net) {
+         const auto input = x(net);
+         const auto other = net.op("HardSwish", "other", {input});
+         const auto y = net.silu(net.conv(input, "c", {6, 6, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}));
+         net.output_narrow(net.op("Add", "sum", {other, y}));
+       }},
+      {"PaddingBelowTheImage",
+       {1, 4, 3, 900},
+       [=](ChainedNet& net) {
+         net.output_narrow(
+             net.silu(net.conv(x(net), "c", {16, 4, 2, 1}, {{"pads", Ints{0, 0, 1, 0}}})));
+       }},
+      {"OneRow",
+       {3, 5, 1, 7},
+       [=](ChainedNet& net) {
+         net.output_narrow(net.silu(net.conv(x(net), "c", {9, 5, 1, 1})));
+       }},
+  };
+}
+
+std::vector<ChainCase> wide_cases() {
+  const Node::AttributeMap same{{"pads", Ints{1, 1, 1, 1}}};
+  return {
+      {"BothBytesThenSilu", kLarge,
+       [=](ChainedNet& net) {
+         net.output_wide(net.silu(net.wide_conv("x", "c", {24, 6, 3, 3}, same)));
+       }},
+      {"NoFunction", kLarge,
+       [=](ChainedNet& net) {
+         net.output_wide(net.wide_conv("x", "c", {24, 6, 3, 3}, same));
+       }},
+      {"Relu", kLarge,
+       [=](ChainedNet& net) {
+         net.output_wide(net.op("Relu", "relu", {net.wide_conv("x", "c", {24, 6, 1, 1})}));
+       }},
+      {"OneByteIn", kLarge,
+       [=](ChainedNet& net) {
+         net.output_wide(net.silu(net.conv(net.qdq("x", 0.02F, 117), "c", {24, 6, 3, 3}, same)));
+       }},
+      {"OneByteOut", kLarge,
+       [=](ChainedNet& net) {
+         net.output_narrow(net.silu(net.wide_conv("x", "c", {24, 6, 3, 3}, same)));
+       }},
+      {"FactorsPerChannel", kLarge,
+       [=](ChainedNet& net) {
+         net.output_wide(net.scaled(net.silu(net.wide_conv("x", "c", {24, 6, 3, 3}, same)), 24));
+       }},
+      {"FactorsWithoutAFunction",
+       {1, 6, 9, 9},
+       [=](ChainedNet& net) {
+         net.output_wide(net.scaled(net.wide_conv("x", "c", {24, 6, 3, 3}, same), 24));
+       }},
+      {"Depthwise", kLarge,
+       [=](ChainedNet& net) {
+         Node::AttributeMap attributes = same;
+         attributes["group"] = std::int64_t{6};
+         attributes["strides"] = Ints{2, 2};
+         net.output_wide(net.silu(net.wide_conv("x", "c", {6, 1, 3, 3}, attributes)));
+       }},
+      {"SumOfTwoConvolutions", kLarge,
+       [=](ChainedNet& net) {
+         const auto a = net.wide_conv("x", "a", {24, 6, 3, 3}, same);
+         const auto b =
+             net.conv(net.qdq(net.op("Identity", "twin", {"x"}), 0.02F, 117), "b", {24, 6, 1, 1});
+         net.output_wide(net.op("Relu", "relu", {net.op("Add", "sum", {a, net.silu(b)})}));
+       }},
+  };
+}
+
+class ConvChains : public testing::TestWithParam<ChainCase> {};
+
+TEST_P(ConvChains, HaveTheBitsOfTheirNodes) {
+  ChainedNet net;
+  net.input("x", GetParam().shape.dims());
+  GetParam().build(net);
+  const Executor executor(prepare(Graph(net.graph)));
+  const std::vector<Tensor> inputs = [&] {
+    std::vector<Tensor> made;
+    made.push_back(random_floats(GetParam().shape, 5, -2.0F, 2.0F));
+    return made;
+  }();
+  const std::vector<TensorView> views(inputs.begin(), inputs.end());
+  const auto run = [&](const CompileOptions& options) {
+    const auto plan = executor.compile({}, options);
+    Workspace workspace;
+    const auto values = plan->run(views, workspace)[0].values<float>();
+    const auto roundings = std::ranges::count(plan->steps(), "QuantizeLinear", &StepInfo::op_type);
+    return std::pair(std::vector<float>(values.begin(), values.end()), roundings);
+  };
+  CompileOptions apart;
+  apart.observe = net.between;
+  const auto [expected, separate] = run(apart);
+  EXPECT_GT(std::ranges::count_if(expected, [&](float y) { return y != expected[0]; }), 10);
+  for (const int threads : {1, 2, 7}) {
+    CompileOptions together;
+    together.threads = threads;
+    const auto [found, left] = run(together);
+    EXPECT_EQ(found, expected) << threads << " threads";
+    EXPECT_EQ(left, separate - 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Narrow, ConvChains, testing::ValuesIn(narrow_cases()),
+                         [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(Wide, ConvChains, testing::ValuesIn(wide_cases()),
+                         [](const auto& each) { return each.param.name; });
+
+}  // namespace
+}  // namespace qtool
