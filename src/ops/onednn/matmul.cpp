@@ -141,6 +141,21 @@ PackedPtr Matmul::pack(const float* b, const float* bias) const {
 
 std::int64_t Matmul::workspace_bytes() const { return state_->scratch; }
 
+std::function<void()> Matmul::bind(const float* a, const PackedPtr& b, float* destination,
+                                   std::byte* workspace) const {
+  std::vector<Args> args;
+  for (const State::Piece& piece : state_->pieces) {
+    args.push_back(weighted_args(piece.desc, a + piece.a_offset, b->parts[piece.pack],
+                                 destination + piece.destination_offset,
+                                 at_bytes(workspace, piece.scratch_offset)));
+  }
+  return [state = state_.get(), args = std::move(args), b] {
+    run_pieces(state->pieces, state->threads, [&](const State::Piece& piece) {
+      execute(piece.primitive, args[static_cast<std::size_t>(&piece - state->pieces.data())]);
+    });
+  };
+}
+
 void Matmul::run(const float* a, const Packed& b, float* destination, std::byte* workspace) const {
   run_pieces(state_->pieces, state_->threads, [&](const State::Piece& piece) {
     execute(piece.primitive, weighted_args(piece.desc, a + piece.a_offset, b.parts[piece.pack],

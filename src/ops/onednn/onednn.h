@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -113,6 +114,10 @@ class Matmul {
   [[nodiscard]] PackedPtr pack(const float* b, const float* bias) const;
   [[nodiscard]] std::int64_t workspace_bytes() const;
   void run(const float* a, const Packed& b, float* destination, std::byte* workspace) const;
+  /// A function that does the same as run() with these arguments. A product that runs many times
+  /// with the same memory saves the time that oneDNN takes to describe it, about a microsecond.
+  [[nodiscard]] std::function<void()> bind(const float* a, const PackedPtr& b, float* destination,
+                                           std::byte* workspace) const;
 
  private:
   struct State;

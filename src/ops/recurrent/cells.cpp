@@ -45,7 +45,7 @@ class Lstm final : public Recurrent {
         couples_(op.node.get_int("input_forget", 0) != 0) {}
 
   void step(const Operands& o, const Step& s) const override {
-    multiply(s, 0, s.hidden, s.scratch);
+    multiply(o, s, 0, s.hidden, s.scratch);
     const float* peepholes =
         o.has_input(7) ? o.in<float>(7) + s.direction * 3 * spec().hidden : nullptr;
     for (std::int64_t row = 0; row < s.rows; ++row) {
@@ -114,12 +114,12 @@ class Gru final : public Recurrent {
     return {{0, 2 * spec.hidden}, {2 * spec.hidden, 3 * spec.hidden}};
   }
 
-  void step(const Operands& /*o*/, const Step& s) const override {
+  void step(const Operands& o, const Step& s) const override {
     const std::int64_t n = spec().hidden;
     const std::int64_t width = resets_after_ ? 3 * n : 2 * n;
     float* const candidates = s.scratch + s.rows * width;  // used unless resets_after_
     float* const kept = candidates + s.rows * n;           // r h
-    multiply(s, 0, s.hidden, s.scratch);
+    multiply(o, s, 0, s.hidden, s.scratch);
     for (std::int64_t row = 0; row < s.rows; ++row) {
       if (s.inputs[row] == nullptr) continue;
       float* gates = s.scratch + row * width;
@@ -129,7 +129,7 @@ class Gru final : public Recurrent {
       if (resets_after_) continue;
       for (std::int64_t i = 0; i < n; ++i) kept[row * n + i] = gates[n + i] * s.hidden[row * n + i];
     }
-    if (!resets_after_) multiply(s, 1, kept, candidates);
+    if (!resets_after_) multiply(o, s, 1, kept, candidates);
     for (std::int64_t row = 0; row < s.rows; ++row) {
       if (s.inputs[row] == nullptr) continue;
       float* gates = s.scratch + row * width;
@@ -168,9 +168,9 @@ class Rnn final : public Recurrent {
   Rnn(const OpContext& op, const RecurrentSpec& spec)
       : Recurrent(op, spec, {{0, spec.hidden}}, spec.hidden, 1) {}
 
-  void step(const Operands& /*o*/, const Step& s) const override {
+  void step(const Operands& o, const Step& s) const override {
     const std::int64_t n = spec().hidden;
-    multiply(s, 0, s.hidden, s.scratch);
+    multiply(o, s, 0, s.hidden, s.scratch);
     for (std::int64_t row = 0; row < s.rows; ++row) {
       if (s.inputs[row] == nullptr) continue;
       float* gate = s.scratch + row * n;

@@ -145,10 +145,14 @@ class IntegerHidden final : public HiddenProduct {
   [[nodiscard]] std::int64_t workspace_bytes() const override {
     return byte_bytes_ + scale_bytes_ + sum_bytes_ + kernel_bytes_;
   }
-  [[nodiscard]] Weights weights(const Operands& /*o*/) const override { return {}; }
+  [[nodiscard]] std::function<void()> bind(const Operands& /*o*/, std::int64_t direction,
+                                           const float* rows, float* out,
+                                           std::byte* workspace) const override {
+    return [=, this] { run(direction, rows, out, workspace); };
+  }
 
-  void run(std::int64_t direction, const float* rows, const Weights& /*weights*/, float* out,
-           std::byte* workspace) const override {
+ private:
+  void run(std::int64_t direction, const float* rows, float* out, std::byte* workspace) const {
     auto* high = reinterpret_cast<std::uint8_t*>(workspace);
     std::uint8_t* low = high + sequences_ * hidden_;
     auto* row_scales = reinterpret_cast<float*>(workspace + byte_bytes_);
@@ -174,7 +178,6 @@ class IntegerHidden final : public HiddenProduct {
     }
   }
 
- private:
   GateWeights weights_;
   ConvShape shape_;
   std::int64_t sequences_;

@@ -36,21 +36,14 @@ class FloatGateProduct {
     }
   }
 
-  // The packed weights of each direction. Constant weights are packed once and kept.
-  [[nodiscard]] std::vector<onednn::PackedPtr> weights(const Operands& o) const {
-    if (!kept_.empty()) return kept_;
-    std::vector<onednn::PackedPtr> packed;
-    for (std::int64_t direction = 0; direction < directions_; ++direction) {
-      packed.push_back(
-          matmul_->pack(o.in<float>(input_) + direction * per_direction_ + first_, nullptr));
-    }
-    return packed;
+  // The packed weights of a direction. Constant weights are packed once and kept.
+  [[nodiscard]] onednn::PackedPtr weights(const Operands& o, std::int64_t direction) const {
+    if (!kept_.empty()) return kept_[static_cast<std::size_t>(direction)];
+    return matmul_->pack(o.in<float>(input_) + direction * per_direction_ + first_, nullptr);
   }
+  [[nodiscard]] std::int64_t directions() const { return directions_; }
   [[nodiscard]] std::int64_t workspace_bytes() const { return matmul_->workspace_bytes(); }
-  void run(const float* rows, const onednn::Packed& weights, float* out,
-           std::byte* workspace) const {
-    matmul_->run(rows, weights, out, workspace);
-  }
+  [[nodiscard]] const onednn::Matmul& matmul() const { return *matmul_; }
 
  private:
   std::size_t input_;
@@ -70,8 +63,8 @@ class FloatInput final : public InputProduct {
   [[nodiscard]] std::int64_t workspace_bytes() const override { return product_.workspace_bytes(); }
   [[nodiscard]] std::string_view kernel() const override { return "matmul"; }
   void run(const Operands& o, float* gates, std::byte* workspace) const override {
-    for (const onednn::PackedPtr& weights : product_.weights(o)) {
-      product_.run(o.in<float>(0), *weights, gates, workspace);
+    for (std::int64_t direction = 0; direction < product_.directions(); ++direction) {
+      product_.matmul().run(o.in<float>(0), *product_.weights(o, direction), gates, workspace);
       gates += elements_;
     }
   }
@@ -87,10 +80,10 @@ class FloatHidden final : public HiddenProduct {
       : product_(op, 2, sequences, block, 1) {}
 
   [[nodiscard]] std::int64_t workspace_bytes() const override { return product_.workspace_bytes(); }
-  [[nodiscard]] Weights weights(const Operands& o) const override { return product_.weights(o); }
-  void run(std::int64_t direction, const float* rows, const Weights& weights, float* out,
-           std::byte* workspace) const override {
-    product_.run(rows, *weights[static_cast<std::size_t>(direction)], out, workspace);
+  [[nodiscard]] std::function<void()> bind(const Operands& o, std::int64_t direction,
+                                           const float* rows, float* out,
+                                           std::byte* workspace) const override {
+    return product_.matmul().bind(rows, product_.weights(o, direction), out, workspace);
   }
 
  private:

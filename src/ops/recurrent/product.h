@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,16 +38,12 @@ class HiddenProduct {
   HiddenProduct& operator=(const HiddenProduct&) = delete;
   virtual ~HiddenProduct() = default;
 
-  /// The packed weights of each direction, for all steps of an execution. Empty for integer
-  /// products, which hold their packed weights themselves.
-  using Weights = std::vector<onednn::PackedPtr>;
-
   [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
-  [[nodiscard]] virtual Weights weights(const Operands& o) const = 0;
-  /// `rows`: [sequences][hidden]; `out`: [sequences][columns of the block]; `weights`: the result
-  /// of weights() in this execution. One thread.
-  virtual void run(std::int64_t direction, const float* rows, const Weights& weights, float* out,
-                   std::byte* workspace) const = 0;
+  /// The product for all steps of an execution: it multiplies the `rows` [sequences][hidden] of
+  /// that moment and writes `out` [sequences][columns of the block]. One thread.
+  [[nodiscard]] virtual std::function<void()> bind(const Operands& o, std::int64_t direction,
+                                                   const float* rows, float* out,
+                                                   std::byte* workspace) const = 0;
 };
 
 std::unique_ptr<InputProduct> make_input_product(const OpContext& op, const RecurrentSpec& spec);

@@ -60,9 +60,14 @@ std::string Recurrent::kernel() const {
   return input_product_ == nullptr ? "none" : std::string(input_product_->kernel());
 }
 
-void Recurrent::multiply(const Step& step, std::size_t block, const float* rows, float* out) const {
-  jobs_[step.job].products[block]->run(step.direction, rows, (*step.weights)[block], out,
-                                       step.workspace);
+void Recurrent::multiply(const Operands& o, const Step& step, std::size_t block, const float* rows,
+                         float* out) const {
+  BoundProduct& product = (*step.products)[block];
+  if (product.rows != rows || product.out != out) {
+    product = {rows, out,
+               jobs_[step.job].products[block]->bind(o, step.direction, rows, out, step.workspace)};
+  }
+  product.run();
 }
 
 void Recurrent::clip(float* values, std::int64_t count) const {
@@ -125,8 +130,7 @@ void Recurrent::run_job(const Operands& o, std::size_t index,
   const Job& job = jobs_[index];
   const std::int64_t hidden = spec_.hidden;
   const auto bytes = static_cast<std::size_t>(hidden) * sizeof(float);
-  std::vector<HiddenProduct::Weights> weights;
-  for (const auto& product : job.products) weights.push_back(product->weights(o));
+  std::vector<BoundProduct> products(job.products.size());
   const auto* zeros = reinterpret_cast<const float*>(o.workspace() + zeros_at_);
   const float* bias =
       o.has_input(3) ? o.in<float>(3) + job.direction * 2 * spec_.columns() : nullptr;
@@ -142,7 +146,7 @@ void Recurrent::run_job(const Operands& o, std::size_t index,
   step.scratch = reinterpret_cast<float*>(o.workspace() + job.scratch_at);
   step.job = index;
   step.workspace = o.workspace() + job.product_at;
-  step.weights = &weights;
+  step.products = &products;
 
   std::int64_t longest = 0;
   for (std::int64_t row = 0; row < step.rows; ++row) {

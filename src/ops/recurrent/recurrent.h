@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,13 @@ class Recurrent : public Operator {
   [[nodiscard]] std::string kernel() const override;
 
  protected:
+  /// A product by a block of R, bound to its memory in the first step.
+  struct BoundProduct {
+    const float* rows = nullptr;
+    float* out = nullptr;
+    std::function<void()> run;
+  };
+
   /// One step of some sequences of one direction.
   struct Step {
     std::int64_t direction = 0;
@@ -37,7 +45,7 @@ class Recurrent : public Operator {
     float* scratch = nullptr;            ///< [rows][scratch columns]
     std::size_t job = 0;
     std::byte* workspace = nullptr;
-    const std::vector<HiddenProduct::Weights>* weights = nullptr;  ///< by block
+    std::vector<BoundProduct>* products = nullptr;  ///< by block
   };
 
   /// `blocks`: the ranges of rows of R, each of which is multiplied at once. `states`: the number
@@ -47,8 +55,9 @@ class Recurrent : public Operator {
 
   virtual void step(const Operands& o, const Step& step) const = 0;
 
-  /// out = `rows` times block `block` of R.
-  void multiply(const Step& step, std::size_t block, const float* rows, float* out) const;
+  /// out = `rows` times block `block` of R. Fast where each step has the same pointers.
+  void multiply(const Operands& o, const Step& step, std::size_t block, const float* rows,
+                float* out) const;
   /// Clamps the input of an activation to +-clip.
   void clip(float* values, std::int64_t count) const;
   /// Function `index` of a direction.
