@@ -12,6 +12,15 @@ std::optional<Range> clamp_of(const Graph& graph, const Node& node) {
   return clamp_of(node, [&](ValueId bound) { return constant_float(graph, bound); });
 }
 
+std::optional<Range> applied_clamp_of(const Graph& graph, const Node& node) {
+  std::optional<Range> bounds = clamp_of(graph, node);
+  if (!bounds || !node.is("Clip")) return bounds;
+  constexpr float kMost = std::numeric_limits<float>::max();
+  if (!node.has_input(1)) bounds->min = -kMost;
+  if (!node.has_input(2)) bounds->max = kMost;
+  return bounds;
+}
+
 std::optional<Range> clamp_of(const Node& node,
                               const std::function<std::optional<float>(ValueId)>& constant) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

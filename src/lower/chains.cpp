@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <string_view>
+#include <utility>
 
 #include "graph/clamp.h"
 #include "graph/constant_float.h"
@@ -20,20 +19,6 @@ struct ChainFinder::Row {
 
   [[nodiscard]] bool is_clamp() const { return function == ChainFunction::kMax; }
 };
-
-namespace {
-
-// The bounds of a Clip or Relu. A missing bound is ONNX's limit for it.
-std::optional<Range> bounds_of(const Graph& graph, const Node& node) {
-  std::optional<Range> bounds = clamp_of(graph, node);
-  if (!bounds) return std::nullopt;
-  constexpr float kMost = std::numeric_limits<float>::max();
-  if (!node.has_input(1) && std::isinf(bounds->min)) bounds->min = -kMost;
-  if (!node.has_input(2) && std::isinf(bounds->max)) bounds->max = kMost;
-  return bounds;
-}
-
-}  // namespace
 
 // Whether `id` is a computed float32 tensor of this shape. A value that lowering added may have
 // no type and shape yet.
@@ -62,7 +47,7 @@ const ChainFinder::Row* ChainFinder::row_of(NodeId id) const {
   const Node& node = graph_.node(id);
   const auto* row = std::ranges::find_if(kRows, [&](const Row& r) { return node.is(r.op_type); });
   if (row == kRows.end() || !node.has_output(0)) return nullptr;
-  if (row->is_clamp() ? !bounds_of(graph_, node) : node.inputs.size() != row->operands) {
+  if (row->is_clamp() ? !applied_clamp_of(graph_, node) : node.inputs.size() != row->operands) {
     return nullptr;
   }
   const auto& info = shaped_.infos[node.outputs[0]];
@@ -123,7 +108,7 @@ void ChainFinder::add_steps(const Node& node, const Row& row, const ChainOperand
   if (row.function == ChainFunction::kLeakyRelu) {
     params.steps.push_back({row.function, a, number(node.get_float("alpha", 0.01F))});
   } else if (row.is_clamp()) {
-    const Range bounds = *bounds_of(graph_, node);
+    const Range bounds = *applied_clamp_of(graph_, node);
     params.steps.push_back({ChainFunction::kMax, a, number(bounds.min)});
     if (row.steps == 1) return;
     const ChainOperand raised{ChainOperand::Source::kStep, params.steps.size() - 1, 0};

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "graph/clamp.h"
@@ -44,13 +43,8 @@ class FloatFusion {
   }
 
   std::optional<Clamp> fusable_clamp(const Node& node) const {
-    std::optional<Range> bounds = clamp_of(graph_, node);
+    const std::optional<Range> bounds = applied_clamp_of(graph_, node);
     if (!bounds) return std::nullopt;
-    if (node.is("Clip")) {
-      constexpr float kMax = std::numeric_limits<float>::max();  // ONNX's limit for a missing bound
-      if (!node.has_input(1)) bounds->min = -kMax;
-      if (!node.has_input(2)) bounds->max = kMax;
-    }
     // oneDNN's clip needs min <= max; a Clip with min > max stays a node of its own.
     if (bounds->min > bounds->max) return std::nullopt;
     return Clamp{bounds->min, bounds->max};

@@ -135,7 +135,7 @@ struct ChainStep {
 /// The results of all steps of a tile must fit into the first-level cache.
 inline constexpr std::size_t kMaxChainSteps = 16;
 
-/// ElementwiseChain: the last step is the result.
+/// ElementwiseChain, QConvChain: the last step is the result.
 struct ChainParams {
   std::vector<ChainStep> steps;
 };

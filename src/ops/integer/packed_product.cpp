@@ -51,6 +51,10 @@ std::vector<double> fixed_multipliers(const QProductParams& params, std::int64_t
   return multipliers;
 }
 
+bool makes_sums(const QProductParams& params, Requantization requantization) {
+  return params.result && requantization != Requantization::kFloat;
+}
+
 }  // namespace
 
 DType product_type(const OpContext& op) {
@@ -58,7 +62,7 @@ DType product_type(const OpContext& op) {
 }
 
 bool requantizes_sums(const OpContext& op) {
-  return op.params<QProductParams>().result && op.requantization != Requantization::kFloat;
+  return makes_sums(op.params<QProductParams>(), op.requantization);
 }
 
 std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const ProductExtents& extents,
@@ -72,7 +76,7 @@ std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const Produc
                                                std::span<const std::int8_t> values) {
   const QProductParams& params = product.params;
   const std::size_t bias_at = product.weights + 1;
-  const bool sums = params.result && op.requantization != Requantization::kFloat;
+  const bool sums = makes_sums(params, op.requantization);
   const auto make = [&] {
     ConvWeights weights;
     weights.values = values;

@@ -1,13 +1,12 @@
 // QConvChain: integer convolutions of images with a real result, the element-wise functions behind
-// them, and the rounding of their result. Lowering makes it from QConv, ElementwiseChain and
+// them, and the rounding of their result. Lowering makes it from QConv, element-wise nodes and
 // Quantize or QuantizeWide, with the same bits; see ConvChainParams.
 //
 // A worker computes a few rows of an image at a time, a band, through all stages. The real numbers
 // of a band stay in its second-level cache and are never stored as a tensor.
 #include <algorithm>
-#include <array>
 #include <memory>
-#include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -25,7 +24,8 @@
 namespace qtool {
 namespace {
 
-/// Real numbers of a band: two buffers of this size fit into half of a small second-level cache.
+/// Real numbers of a band, unless one row has more: two buffers of this size fit into half of a
+/// small second-level cache.
 constexpr std::int64_t kBandElements = 16384;
 
 /// Inputs of a node for each product: x, weights, bias.
@@ -36,7 +36,7 @@ class QConvChain final : public Operator {
   explicit QConvChain(const OpContext& op);
 
   void run(const Operands& o) const override {
-    parallel_ranges(image_.batch * std::ssize(bands_), threads_,
+    parallel_ranges(image_.batch * std::ssize(bands_), workers_,
                     [&](std::int64_t begin, std::int64_t end, int worker) {
                       std::byte* scratch = o.workspace() + worker * (buffers_ + conv_bytes_);
                       for (std::int64_t i = begin; i < end; ++i) {
@@ -46,7 +46,7 @@ class QConvChain final : public Operator {
                     });
   }
   [[nodiscard]] std::int64_t workspace_bytes() const override {
-    return threads_ * (buffers_ + conv_bytes_);
+    return workers_ * (buffers_ + conv_bytes_);
   }
   [[nodiscard]] std::int64_t macs() const override { return macs_; }
   [[nodiscard]] std::string kernel() const override {
@@ -55,27 +55,34 @@ class QConvChain final : public Operator {
   }
 
  private:
-  [[nodiscard]] ConvShape shape_of_band(const Range64& rows) const;
+  void set_shape(const Shape& x, const Shape& w, const Window& window);
   void divide_into_bands(int threads);
+  [[nodiscard]] ConvShape shape_of_band(const Range64& rows) const;
   void run_band(const Operands& o, std::int64_t image, const Range64& rows,
                 std::byte* scratch) const;
   void round(const float* values, std::int64_t at, std::int64_t count, const Operands& o) const;
 
-  // The first input row that a band reads, or 0 when it begins in the padding.
-  [[nodiscard]] std::int64_t first_input_row(const Range64& rows) const {
-    return std::max<std::int64_t>(0, rows.begin * image_.stride_h - image_.pad_top);
+  // The first input row that the windows of a band reach. It may be in the padding.
+  [[nodiscard]] std::int64_t first_row(const Range64& rows) const {
+    return rows.begin * image_.stride_h - image_.pad_top;
+  }
+  // The input rows above the ones that a band reads.
+  [[nodiscard]] std::int64_t skipped_rows(const Range64& rows) const {
+    return std::clamp<std::int64_t>(first_row(rows), 0, image_.in_h);
   }
 
   std::vector<std::shared_ptr<const PackedConv>> convolutions_;
   std::vector<Chain> chain_;  ///< none or one
   std::variant<EdgeParams, WideEdgeParams> rounding_;
   QuantizeKernel quantize_;
-  ConvShape image_;         ///< the extents of a convolution of all images
-  std::int64_t reach_ = 1;  ///< rows from the first tap of a window to the last one
-  std::int64_t in_channels_;
-  std::int64_t channels_;
+  ConvShape image_;  ///< the extents of a convolution of all images
+  std::int64_t kernel_h_ = 1;
+  std::int64_t kernel_w_ = 1;
+  std::int64_t in_channels_ = 0;
+  std::int64_t channels_ = 0;
   std::vector<Range64> bands_;  ///< output rows of an image
-  int threads_;
+  int workers_ = 1;             ///< threads that compute bands
+  int conv_threads_ = 1;        ///< threads of the convolution of one band
   bool has_factors_;
   std::int64_t buffer_ = 0;      ///< bytes of one buffer of real numbers
   std::int64_t buffers_ = 0;     ///< of both buffers of a worker
@@ -88,53 +95,77 @@ QConvChain::QConvChain(const OpContext& op) {
   const Shape& x = op.input(0).shape;
   const Shape& w = op.input(1).shape;
   const ConvGeometry conv = resolve_conv(op, x, w);
-  set_window(x, conv.window, image_);
-  reach_ = (w[2] - 1) * image_.dilation_h + 1;
-  in_channels_ = x[1];
-  channels_ = w[0];
+  set_shape(x, w, conv.window);
+  const ProductExtents extents{channels_, in_channels_, kernel_h_, kernel_w_, conv.groups};
   for (std::size_t i = 0; i < params.products.size(); ++i) {
     const std::size_t weights = i * kProductInputs + 1;
-    convolutions_.push_back(pack_product(op, {params.products[i], weights},
-                                         ProductExtents{w[0], x[1], w[2], w[3], conv.groups}, "",
+    convolutions_.push_back(pack_product(op, {params.products[i], weights}, extents, "",
                                          op.constant(weights)->values<std::int8_t>()));
   }
   if (params.chain) chain_.emplace_back(*params.chain);
   rounding_ = params.rounding;
   has_factors_ = op.has_input(params.products.size() * kProductInputs);
-  divide_into_bands(op.threads);
   const std::int64_t pixels = image_.batch * image_.out_h * image_.out_w;
   macs_ = std::ssize(convolutions_) * pixels * w.elements();
+  divide_into_bands(op.threads);
+}
+
+// Images of one row, which networks over one axis have, and pointwise convolutions become images of
+// one column: their rows are divided then.
+void QConvChain::set_shape(const Shape& x, const Shape& w, const Window& window) {
+  set_window(x, window, image_);
+  in_channels_ = x[1];
+  channels_ = w[0];
+  kernel_h_ = w[2];
+  kernel_w_ = w[3];
+  const bool pointwise = kernel_h_ == 1 && kernel_w_ == 1 && image_.stride_h == 1 &&
+                         image_.stride_w == 1 && image_.in_h == image_.out_h &&
+                         image_.in_w == image_.out_w && image_.pad_top == 0 && image_.pad_left == 0;
+  if (pointwise) {
+    image_.in_h = image_.out_h = image_.in_h * image_.in_w;
+    image_.in_w = image_.out_w = 1;
+  } else if (image_.in_h == 1 && image_.out_h == 1 && kernel_h_ == 1 && image_.pad_top == 0) {
+    std::swap(image_.in_h, image_.in_w);
+    std::swap(image_.out_h, image_.out_w);
+    std::swap(image_.stride_h, image_.stride_w);
+    std::swap(image_.dilation_h, image_.dilation_w);
+    std::swap(image_.pad_top, image_.pad_left);
+    std::swap(kernel_h_, kernel_w_);
+  }
 }
 
 void QConvChain::divide_into_bands(int threads) {
   const std::int64_t row = image_.out_w * channels_;
-  const std::int64_t elements = image_.batch * image_.out_h * row;
-  threads_ = elements < kParallelElements ? 1 : threads;
-  std::int64_t parts = std::max(image_.out_h * row / kBandElements,
-                                ceil_div(threads_, std::max<std::int64_t>(1, image_.batch)));
-  // Where the last rows read nothing but padding below the image, there is only one band.
-  if ((image_.out_h - 1) * image_.stride_h - image_.pad_top >= image_.in_h) parts = 1;
-  bands_ = divide_evenly(image_.out_h, std::max<std::int64_t>(1, parts));
-  for (const Range64& rows : bands_) {
-    buffer_ = std::max(buffer_, align_up((rows.end - rows.begin) * row *
+  const std::int64_t rows = image_.batch * image_.out_h;
+  // Few rows are divided by channels, inside the convolution.
+  const bool divides_rows = rows * row >= kParallelElements && rows >= 2 * threads;
+  (divides_rows ? workers_ : conv_threads_) = threads;
+  const std::int64_t bands = ceil_div(rows * row, kBandElements);
+  const std::int64_t wanted = ceil_div(bands, workers_) * workers_;
+  bands_ = divide_evenly(image_.out_h, ceil_div(wanted, std::max<std::int64_t>(1, image_.batch)));
+  for (const Range64& band : bands_) {
+    buffer_ = std::max(buffer_, align_up((band.end - band.begin) * row *
                                          static_cast<std::int64_t>(sizeof(float))));
     for (const auto& convolution : convolutions_) {
-      conv_bytes_ =
-          std::max(conv_bytes_, align_up(convolution->workspace_bytes(shape_of_band(rows), 1)));
+      conv_bytes_ = std::max(
+          conv_bytes_, align_up(convolution->workspace_bytes(shape_of_band(band), conv_threads_)));
     }
   }
   buffers_ = convolutions_.size() + chain_.size() > 1 || has_factors_ ? 2 * buffer_ : buffer_;
 }
 
-// The convolution that gives these rows, from the input rows that its windows reach.
+// The convolution that gives these rows, from the input rows that its windows reach. There are none
+// if all windows are in the padding.
 ConvShape QConvChain::shape_of_band(const Range64& rows) const {
   ConvShape shape = image_;
-  const std::int64_t skipped = first_input_row(rows);
+  const std::int64_t skipped = skipped_rows(rows);
+  const std::int64_t count = rows.end - rows.begin;
+  const std::int64_t reach = (kernel_h_ - 1) * image_.dilation_h + 1;
+  const std::int64_t end = first_row(rows) + (count - 1) * image_.stride_h + reach;
   shape.batch = 1;
-  shape.pad_top -= rows.begin * image_.stride_h - skipped;
-  shape.out_h = rows.end - rows.begin;
-  shape.in_h =
-      std::min(image_.in_h - skipped, (shape.out_h - 1) * image_.stride_h - shape.pad_top + reach_);
+  shape.pad_top = std::max<std::int64_t>(0, -first_row(rows));
+  shape.out_h = count;
+  shape.in_h = std::clamp<std::int64_t>(end - skipped, 0, image_.in_h - skipped);
   return shape;
 }
 
@@ -142,7 +173,7 @@ void QConvChain::run_band(const Operands& o, std::int64_t image, const Range64& 
                           std::byte* scratch) const {
   const ConvShape shape = shape_of_band(rows);
   const std::int64_t in_row = image_.in_w * in_channels_;
-  const std::int64_t from = (image * image_.in_h + first_input_row(rows)) * in_row;
+  const std::int64_t from = (image * image_.in_h + skipped_rows(rows)) * in_row;
   const std::int64_t out_row = image_.out_w * channels_;
   const std::int64_t at = (image * image_.out_h + rows.begin) * out_row;
   const std::int64_t count = shape.out_h * out_row;
@@ -153,7 +184,7 @@ void QConvChain::run_band(const Operands& o, std::int64_t image, const Range64& 
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
     if (i > 0) std::swap(values, other);
     convolutions_[i]->run(shape, o.in<std::uint8_t>(i * kProductInputs) + from, values,
-                          scratch + buffers_, 1, {nullptr, i == 0 ? nullptr : other});
+                          scratch + buffers_, conv_threads_, {nullptr, i == 0 ? nullptr : other});
   }
   const std::size_t factors = convolutions_.size() * kProductInputs;
   for (const Chain& chain : chain_) {

@@ -115,7 +115,8 @@ class Matmul {
   [[nodiscard]] std::int64_t workspace_bytes() const;
   void run(const float* a, const Packed& b, float* destination, std::byte* workspace) const;
   /// A function that does the same as run() with these arguments. A product that runs many times
-  /// with the same memory saves the time that oneDNN takes to describe it, about a microsecond.
+  /// with the same memory saves the time that oneDNN takes to describe it, about a microsecond. The
+  /// product and the memory must outlive the function.
   [[nodiscard]] std::function<void()> bind(const float* a, const PackedPtr& b, float* destination,
                                            std::byte* workspace) const;
 

@@ -40,7 +40,8 @@ class HiddenProduct {
 
   [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
   /// The product for all steps of an execution: it multiplies the `rows` [sequences][hidden] of
-  /// that moment and writes `out` [sequences][columns of the block]. One thread.
+  /// that moment and writes `out` [sequences][columns of the block]. One thread. All that is given
+  /// must outlive the function.
   [[nodiscard]] virtual std::function<void()> bind(const Operands& o, std::int64_t direction,
                                                    const float* rows, float* out,
                                                    std::byte* workspace) const = 0;

@@ -109,11 +109,41 @@ std::vector<ChainCase> narrow_cases() {
          const auto y = net.silu(net.conv(input, "c", {6, 6, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}));
          net.output_narrow(net.op("Add", "sum", {other, y}));
        }},
-      {"PaddingBelowTheImage",
+      {"WindowsInThePaddingAboveAndBelow",
        {1, 4, 3, 900},
        [=](ChainedNet& net) {
          net.output_narrow(
-             net.silu(net.conv(x(net), "c", {16, 4, 2, 1}, {{"pads", Ints{0, 0, 1, 0}}})));
+             net.silu(net.conv(x(net), "c", {16, 4, 2, 1}, {{"pads", Ints{5, 0, 7, 0}}})));
+       }},
+      {"DepthwiseInThePadding",
+       {1, 32, 3, 70},
+       [=](ChainedNet& net) {
+         net.output_narrow(
+             net.silu(net.conv(x(net), "c", {32, 1, 3, 3},
+                               {{"group", std::int64_t{32}}, {"pads", Ints{12, 1, 9, 1}}})));
+       }},
+      {"OneWindowInThePadding",
+       {1, 4, 1, 8},
+       [=](ChainedNet& net) {
+         net.output_narrow(net.silu(net.conv(
+             x(net), "c", {8, 4, 2, 1}, {{"strides", Ints{5, 1}}, {"pads", Ints{4, 0, 0, 0}}})));
+       }},
+      {"PointwiseWithPadding", kLarge,
+       [=](ChainedNet& net) {
+         net.output_narrow(
+             net.silu(net.conv(x(net), "c", {24, 6, 1, 1}, {{"pads", Ints{1, 2, 3, 1}}})));
+       }},
+      {"LongRow",
+       {2, 6, 1, 5000},
+       [=](ChainedNet& net) {
+         net.output_narrow(net.silu(net.conv(
+             x(net), "c", {24, 6, 1, 7},
+             {{"strides", Ints{1, 2}}, {"dilations", Ints{1, 3}}, {"pads", Ints{0, 4, 0, 9}}})));
+       }},
+      {"FewPixelsOfManyChannels",
+       {1, 300, 1, 2},
+       [=](ChainedNet& net) {
+         net.output_narrow(net.silu(net.conv(x(net), "c", {400, 300, 1, 1})));
        }},
       {"OneRow",
        {3, 5, 1, 7},

@@ -56,6 +56,17 @@ TEST(VectorSigmoid, IsAccurateOnBothSides) {
   });
 }
 
+// There the exponent of e^-x leaves the range of floats, and the result that of normal floats.
+TEST(VectorSigmoid, EndsAtZeroAndOne) {
+  for_floats(80.0F, 110.0F, [](float x) {
+    ASSERT_EQ(vector_sigmoid(x), 1.0F) << x;
+    const double exact = 1.0 / (1.0 + std::exp(static_cast<double>(x)));
+    ASSERT_NEAR(vector_sigmoid(-x), exact, 4e-7 * exact + 5e-39) << x;
+    ASSERT_EQ(x > 88.5F ? vector_sigmoid(-x) : 0.0F, 0.0F) << x;
+  });
+  EXPECT_TRUE(std::isnan(vector_sigmoid(std::numeric_limits<float>::quiet_NaN())));
+}
+
 TEST(VectorSoftplus, IsAccurateOnBothSides) {
   for_floats(-80.0F, 80.0F, [](float x) {
     const double exact = std::log1p(std::exp(-std::abs(static_cast<double>(x)))) +
