@@ -10,6 +10,7 @@
 #include "graph/edit.h"
 #include "lower/chains.h"
 #include "lower/passes.h"
+#include "lower/real_product.h"
 
 namespace qtool {
 namespace {
@@ -26,6 +27,7 @@ class ConvChainFusion {
       const std::string& op_type = graph_.node(id).op_type;
       if (op_type == "Quantize" || op_type == "QuantizeWide") fuse(id);
     }
+    if (!fused_) return;
     graph_.remove_dead_nodes();
     graph_.sort();
   }
@@ -38,19 +40,11 @@ class ConvChainFusion {
   };
 
   // The QConv of images that makes the real tensor `id`, if only the nodes `readers` read it.
-  [[nodiscard]] std::optional<NodeId> real_product(ValueId id,
-                                                   const std::vector<NodeId>& readers) const {
-    const NodeId producer = graph_.value(id).producer;
-    if (producer == kNoNode || graph_.is_output(id)) return std::nullopt;
-    if (graph_.node(producer).op_type != "QConv") return std::nullopt;
-    const auto* params = std::get_if<QProductParams>(&shaped_.lowered(producer).params);
-    if (params == nullptr || params->result || shaped_.info(id).shape.rank() != 4) {
-      return std::nullopt;
-    }
-    const bool ours = std::ranges::all_of(graph_.consumers(id), [&](NodeId reader) {
-      return std::ranges::find(readers, reader) != readers.end();
-    });
-    return ours ? std::optional(producer) : std::nullopt;
+  [[nodiscard]] std::optional<NodeId> real_convolution(ValueId id,
+                                                       const std::vector<NodeId>& readers) const {
+    const std::optional<NodeId> product = real_product(shaped_, id, readers);
+    if (!product || graph_.node(*product).op_type != "QConv") return std::nullopt;
+    return shaped_.info(id).shape.rank() == 4 ? product : std::nullopt;
   }
 
   // Whether two convolutions differ only in their images, weights and parameters.
@@ -70,7 +64,7 @@ class ConvChainFusion {
   [[nodiscard]] std::vector<NodeId> products_before(NodeId last) const {
     const Node& node = graph_.node(last);
     if (!node.has_input(3)) return {last};
-    const std::optional<NodeId> first = real_product(node.inputs[3], {last});
+    const std::optional<NodeId> first = real_convolution(node.inputs[3], {last});
     if (!first || graph_.node(*first).has_input(3)) return {};
     if (!same_window(graph_.node(*first), node)) return {};
     return {*first, last};
@@ -78,7 +72,7 @@ class ConvChainFusion {
 
   // Reads the chain so that the result of a product is its first input.
   [[nodiscard]] std::optional<Parts> parts_before(ValueId x, NodeId rounding) const {
-    if (const std::optional<NodeId> product = real_product(x, {rounding})) {
+    if (const std::optional<NodeId> product = real_convolution(x, {rounding})) {
       return Parts{products_before(*product), {}};
     }
     const NodeId last = graph_.value(x).producer;
@@ -87,7 +81,7 @@ class ConvChainFusion {
     std::optional<FoundChain> chain = finder_.chain_before(last);
     if (!chain) return std::nullopt;
     for (std::size_t i = 0; i < chain->inputs.size(); ++i) {
-      const std::optional<NodeId> product = real_product(chain->inputs[i], chain->nodes);
+      const std::optional<NodeId> product = real_convolution(chain->inputs[i], chain->nodes);
       if (!product) continue;
       swap_inputs(*chain, i);
       return Parts{products_before(*product), std::move(chain)};
@@ -138,6 +132,7 @@ class ConvChainFusion {
       for (const NodeId id : parts->chain->nodes) disconnect(graph_, id);
     }
     disconnect(graph_, rounding);
+    fused_ = true;
     shaped_.lower_node(first, "QConvChain", std::move(params));
     for (std::size_t i = 0; i < inputs.size(); ++i) graph_.set_input(first, i, inputs[i]);
     graph_.truncate_inputs(first, inputs.size());
@@ -147,6 +142,7 @@ class ConvChainFusion {
   ShapedGraph& shaped_;
   Graph& graph_;
   ChainFinder finder_;
+  bool fused_ = false;
 };
 
 }  // namespace

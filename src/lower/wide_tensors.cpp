@@ -3,11 +3,11 @@
 // same, with fewer passes over floats.
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include "graph/edit.h"
 #include "graph/element_functions.h"
 #include "lower/passes.h"
+#include "lower/real_product.h"
 
 namespace qtool {
 namespace {
@@ -84,28 +84,18 @@ void make_both_bytes(Clusters& c, NodeId sub) {
   c.graph.set_input(parts->first, 1, inputs[*constant]);
 }
 
-/// Whether `id` is the real result of an integer product that only `reader` reads.
-bool is_real_product(const Clusters& c, ValueId id, NodeId reader) {
-  const NodeId producer = c.graph.value(id).producer;
-  if (producer == kNoNode || c.graph.is_output(id)) return false;
-  const std::string& op_type = c.graph.node(producer).op_type;
-  if (op_type != "QConv" && op_type != "QGemm") return false;
-  const auto* params = std::get_if<QProductParams>(&c.shaped.lowered(producer).params);
-  return params != nullptr && !params->result && c.graph.consumers(id) == std::vector{reader};
-}
-
 void add_to_the_first(Clusters& c, NodeId add) {
   const std::vector<ValueId> inputs = c.graph.node(add).inputs;
   if (inputs[0] == inputs[1]) return;
-  if (!is_real_product(c, inputs[0], add) || !is_real_product(c, inputs[1], add)) return;
+  const std::optional<NodeId> second = real_product(c.shaped, inputs[1], {add});
+  if (!second || !real_product(c.shaped, inputs[0], {add})) return;
   const ValueId sum = c.graph.node(add).outputs[0];
   const Shape& shape = c.shaped.info(sum).shape;
   if (c.shaped.info(inputs[0]).shape != shape || c.shaped.info(inputs[1]).shape != shape) return;
   if (shape.rank() > 4) return;  // volumes run slice by slice and cannot add a float tensor
-  const NodeId second = c.graph.value(inputs[1]).producer;
   disconnect(c.graph, add);
-  c.graph.set_input(second, 3, inputs[0]);
-  c.graph.set_output(second, 0, sum);
+  c.graph.set_input(*second, 3, inputs[0]);
+  c.graph.set_output(*second, 0, sum);
 }
 
 }  // namespace

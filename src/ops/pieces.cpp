@@ -65,14 +65,6 @@ std::optional<WindowPiece> rows_of(const Shape& source, const Shape& destination
   return piece;
 }
 
-bool is_pointwise(const Window& window) {
-  const auto all = [](const std::vector<std::int64_t>& values, std::int64_t wanted) {
-    return std::ranges::all_of(values, [&](std::int64_t value) { return value == wanted; });
-  };
-  return all(window.kernel, 1) && all(window.strides, 1) && all(window.pads_begin, 0) &&
-         all(window.pads_end, 0);
-}
-
 // The piece that computes `pixels`, counted over all images, as one row of an image.
 WindowPiece pixels_of(const Shape& source, const Shape& destination, const Window& window,
                       const Range64& pixels) {
@@ -135,6 +127,14 @@ std::vector<WindowPiece> divide_work(const Shape& source, const Shape& destinati
 }
 
 }  // namespace
+
+bool is_pointwise(const Window& window) {
+  const auto all = [](const std::vector<std::int64_t>& values, std::int64_t wanted) {
+    return std::ranges::all_of(values, [&](std::int64_t value) { return value == wanted; });
+  };
+  return all(window.kernel, 1) && all(window.strides, 1) && all(window.pads_begin, 0) &&
+         all(window.pads_end, 0);
+}
 
 std::vector<Range64> divide_evenly(std::int64_t count, std::int64_t parts, std::int64_t unit) {
   const std::int64_t units = ceil_div(count, unit);

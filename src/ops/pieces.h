@@ -17,6 +17,9 @@ struct WindowPiece {
   std::int64_t destination_offset = 0;  ///< where the piece begins in the result
 };
 
+/// Whether each window is one element, at the place of its result: 1x1, stride 1, no padding.
+bool is_pointwise(const Window& window);
+
 /// The direction in which the windows of an operation work.
 enum class WindowUse : std::uint8_t {
   kGather,   ///< an element of the result reads a window of the source: convolution, pooling
@@ -30,7 +33,7 @@ inline constexpr std::int64_t kLongestCall = std::int64_t{1} << 33;
 /// Divides an operation from `source` [N, C, spatial...] to `destination` [N, M, spatial...] into
 /// at most `threads` pieces (more where images do not divide evenly) of about equal work. A piece
 /// is dense in memory, so rows are divided where the layout keeps them together: channels-last.
-/// Pointwise windows (1x1, stride 1, no padding) are divided by pixels. The result is one piece
+/// Pointwise windows are divided by pixels. The result is one piece
 /// when `operations` (multiplications or reads) are too few, or when the operation cannot be
 /// divided.
 /// Pieces of more than `longest` operations are divided further, by images and rows, so that a long

@@ -6,6 +6,7 @@
 // of a band stay in its second-level cache and are never stored as a tensor.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -51,7 +52,7 @@ class QConvChain final : public Operator {
   [[nodiscard]] std::int64_t macs() const override { return macs_; }
   [[nodiscard]] std::string kernel() const override {
     const std::string convolution(convolutions_[0]->kernel());
-    return chain_.empty() ? convolution : to_text(convolution, " and chain of ", chain_[0].steps());
+    return chain_ ? to_text(convolution, " and chain of ", chain_->steps()) : convolution;
   }
 
  private:
@@ -72,7 +73,7 @@ class QConvChain final : public Operator {
   }
 
   std::vector<std::shared_ptr<const PackedConv>> convolutions_;
-  std::vector<Chain> chain_;  ///< none or one
+  std::optional<Chain> chain_;
   std::variant<EdgeParams, WideEdgeParams> rounding_;
   QuantizeKernel quantize_;
   ConvShape image_;  ///< the extents of a convolution of all images
@@ -102,7 +103,7 @@ QConvChain::QConvChain(const OpContext& op) {
     convolutions_.push_back(pack_product(op, {params.products[i], weights}, extents, "",
                                          op.constant(weights)->values<std::int8_t>()));
   }
-  if (params.chain) chain_.emplace_back(*params.chain);
+  if (params.chain) chain_.emplace(*params.chain);
   rounding_ = params.rounding;
   has_factors_ = op.has_input(params.products.size() * kProductInputs);
   const std::int64_t pixels = image_.batch * image_.out_h * image_.out_w;
@@ -118,10 +119,7 @@ void QConvChain::set_shape(const Shape& x, const Shape& w, const Window& window)
   channels_ = w[0];
   kernel_h_ = w[2];
   kernel_w_ = w[3];
-  const bool pointwise = kernel_h_ == 1 && kernel_w_ == 1 && image_.stride_h == 1 &&
-                         image_.stride_w == 1 && image_.in_h == image_.out_h &&
-                         image_.in_w == image_.out_w && image_.pad_top == 0 && image_.pad_left == 0;
-  if (pointwise) {
+  if (is_pointwise(window)) {
     image_.in_h = image_.out_h = image_.in_h * image_.in_w;
     image_.in_w = image_.out_w = 1;
   } else if (image_.in_h == 1 && image_.out_h == 1 && kernel_h_ == 1 && image_.pad_top == 0) {
@@ -151,7 +149,7 @@ void QConvChain::divide_into_bands(int threads) {
           conv_bytes_, align_up(convolution->workspace_bytes(shape_of_band(band), conv_threads_)));
     }
   }
-  buffers_ = convolutions_.size() + chain_.size() > 1 || has_factors_ ? 2 * buffer_ : buffer_;
+  buffers_ = convolutions_.size() > 1 || chain_ || has_factors_ ? 2 * buffer_ : buffer_;
 }
 
 // The convolution that gives these rows, from the input rows that its windows reach. There are none
@@ -187,12 +185,12 @@ void QConvChain::run_band(const Operands& o, std::int64_t image, const Range64& 
                           scratch + buffers_, conv_threads_, {nullptr, i == 0 ? nullptr : other});
   }
   const std::size_t factors = convolutions_.size() * kProductInputs;
-  for (const Chain& chain : chain_) {
+  if (chain_) {
     std::vector<const float*> inputs{values};
     for (std::size_t i = factors + 1; i < o.input_count(); ++i) {
       inputs.push_back(o.in<float>(i) + at);
     }
-    chain.run(inputs, other, count);
+    chain_->run(inputs, other, count);
     std::swap(values, other);
   }
   if (has_factors_) {

@@ -64,6 +64,12 @@ struct Matmul::State {
     std::int64_t a_offset;
     std::int64_t destination_offset;
     std::int64_t scratch_offset;
+
+    [[nodiscard]] Args args(const float* a, const Packed& b, float* destination,
+                            std::byte* workspace) const {
+      return weighted_args(desc, a + a_offset, b.parts[pack], destination + destination_offset,
+                           at_bytes(workspace, scratch_offset));
+    }
   };
 
   std::vector<Piece> pieces;
@@ -145,9 +151,7 @@ std::function<void()> Matmul::bind(const float* a, const PackedPtr& b, float* de
                                    std::byte* workspace) const {
   std::vector<Args> args;
   for (const State::Piece& piece : state_->pieces) {
-    args.push_back(weighted_args(piece.desc, a + piece.a_offset, b->parts[piece.pack],
-                                 destination + piece.destination_offset,
-                                 at_bytes(workspace, piece.scratch_offset)));
+    args.push_back(piece.args(a, *b, destination, workspace));
   }
   return [state = state_.get(), args = std::move(args), b] {
     run_pieces(state->pieces, state->threads, [&](const State::Piece& piece) {
@@ -158,9 +162,7 @@ std::function<void()> Matmul::bind(const float* a, const PackedPtr& b, float* de
 
 void Matmul::run(const float* a, const Packed& b, float* destination, std::byte* workspace) const {
   run_pieces(state_->pieces, state_->threads, [&](const State::Piece& piece) {
-    execute(piece.primitive, weighted_args(piece.desc, a + piece.a_offset, b.parts[piece.pack],
-                                           destination + piece.destination_offset,
-                                           at_bytes(workspace, piece.scratch_offset)));
+    execute(piece.primitive, piece.args(a, b, destination, workspace));
   });
 }
 
