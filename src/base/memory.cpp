@@ -1,11 +1,13 @@
 #include "base/memory.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -82,6 +84,21 @@ std::int64_t physical_memory() noexcept {
     }
   }();
   return bytes;
+}
+
+void populate(void* memory, std::int64_t bytes) noexcept {
+#ifdef MADV_POPULATE_WRITE
+  constexpr std::int64_t kLeastBytes = 1 << 16;
+  if (bytes < kLeastBytes) return;
+  static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  auto space = static_cast<std::size_t>(bytes);
+  if (std::align(page, page, memory, space) == nullptr) return;
+  // A failure does not matter: the memory is valid without this.
+  static_cast<void>(::madvise(memory, space / page * page, MADV_POPULATE_WRITE));
+#else
+  static_cast<void>(memory);
+  static_cast<void>(bytes);
+#endif
 }
 
 void give_back_freed_memory() noexcept {

@@ -14,6 +14,11 @@ std::int64_t physical_memory() noexcept;
 /// libraries.
 void give_back_freed_memory() noexcept;
 
+/// Asks the system for the pages of `memory` at once, before they are written. The first write to
+/// each page would ask for that page alone, which costs more. Does nothing for little memory, and
+/// with systems that cannot do it.
+void populate(void* memory, std::int64_t bytes) noexcept;
+
 /// The smallest memory limit among this process's control group (version 1 or 2) and its parent
 /// groups; the largest int64 when there is no limit. `root` is the folder that holds the system's
 /// `proc` and `sys` folders.

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "base/round_up.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
@@ -164,6 +165,7 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
     throw Error(ErrorCode::kInvalidArgument,
                 to_text("tensor ", shape_.to_string(), ": cannot allocate ", size, " bytes"));
   }
+  populate(memory, size);
   std::memset(memory, 0, static_cast<std::size_t>(size));
   data_.reset(static_cast<std::byte*>(memory));
 }

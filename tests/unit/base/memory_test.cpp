@@ -1,12 +1,15 @@
 #include "base/memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <vector>
 
 #include "base/text.h"
 
@@ -67,6 +70,32 @@ TEST_F(ControlGroups, OfAContainerLieAtTheMountWhateverThePathSays) {
 TEST(PhysicalMemory, IsWithinTheMachineAndItsGroup) {
   EXPECT_GT(physical_memory(), 0);
   EXPECT_LE(physical_memory(), control_group_limit());
+}
+
+TEST(Memory, IsPopulatedInside) {
+  constexpr std::int64_t kBytes = 1 << 20;
+  void* const mapped =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  auto* const bytes = static_cast<unsigned char*>(mapped);
+  const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+  bytes[2 * page] = 7;
+  populate(bytes + 100, 1000);                      // too little to be worth it
+  populate(bytes + page + 100, kBytes - 2 * page);  // begins and ends within a page
+  std::vector<unsigned char> resident(static_cast<std::size_t>(kBytes / page));
+  ASSERT_EQ(::mincore(mapped, kBytes, resident.data()), 0);
+  EXPECT_EQ(resident.front() & 1, 0);
+  EXPECT_EQ(resident[1] & 1, 0);
+  EXPECT_EQ(resident.back() & 1, 0);
+  EXPECT_EQ(bytes[2 * page], 7);
+#ifdef MADV_POPULATE_WRITE
+  if (::madvise(mapped, static_cast<std::size_t>(page), MADV_POPULATE_WRITE) == 0) {
+    EXPECT_EQ(std::count_if(resident.begin() + 2, resident.end() - 1,
+                            [](unsigned char one) { return (one & 1) == 0; }),
+              0);
+  }
+#endif
+  ::munmap(mapped, kBytes);
 }
 
 }  // namespace
