@@ -113,30 +113,33 @@ class MomentPass {
     const int threads = resolve_threads(collect_.threads);
     const std::int64_t count = samples_.size();
     std::vector<Workspace> workspaces(static_cast<std::size_t>(threads));
+    // These keep their memory from one image to the next.
+    std::vector<ImageRows> rows(static_cast<std::size_t>(threads), ImageRows(layers_.size()));
     std::int64_t used = 0;
     // Runs one image per thread at a time. Each layer then adds the vectors of these images in the
     // order of the list, so that the number of threads does not change the result.
     for (std::int64_t begin = 0; begin < count; begin += threads) {
       const std::int64_t part = std::min<std::int64_t>(threads, count - begin);
-      std::vector<std::optional<ImageRows>> rows(static_cast<std::size_t>(part));
-      std::vector<std::vector<BadImage>> left_out(rows.size());
+      std::vector<std::vector<BadImage>> left_out(static_cast<std::size_t>(part));
+      std::vector<char> usable(left_out.size());  // not bool: threads write neighbours
       parallel_items(part, threads, [&](std::int64_t i, int worker) {
-        rows[static_cast<std::size_t>(i)] =
-            rows_of(begin + i, workspaces[static_cast<std::size_t>(worker)],
-                    left_out[static_cast<std::size_t>(i)]);
+        const auto at = static_cast<std::size_t>(i);
+        const bool read = read_rows(begin + i, workspaces[static_cast<std::size_t>(worker)],
+                                    rows[at], left_out[at]);
+        usable[at] = read ? 1 : 0;
         const std::lock_guard lock(mutex_);
         each_image();
       });
-      for (const auto& image : rows) used += image ? 1 : 0;
+      used += std::count(usable.begin(), usable.end(), 1);
       for (auto& some : left_out) std::move(some.begin(), some.end(), std::back_inserter(bad));
       parallel_items(std::ssize(layers_), threads, [&](std::int64_t layer, int) {
         const auto l = static_cast<std::size_t>(layer);
-        for (const auto& image : rows) {
-          if (!image) continue;
-          WaitingLayer& to = layers_[l];
-          add_rows((*image)[l], to.moments);
+        WaitingLayer& to = layers_[l];
+        for (std::size_t i = 0; i < usable.size(); ++i) {
+          if (usable[i] == 0) continue;
+          add_rows(rows[i][l], to.moments);
           if (to.samples.capacity == 0) continue;
-          add_samples((*image)[l], to.moments.groups, to.moments.depth, to.samples.capacity / count,
+          add_samples(rows[i][l], to.moments.groups, to.moments.depth, to.samples.capacity / count,
                       to.samples);
         }
       });
@@ -147,19 +150,19 @@ class MomentPass {
  private:
   using ImageRows = std::vector<std::vector<float>>;  // by layer
 
-  std::optional<ImageRows> rows_of(std::int64_t item, Workspace& workspace,
-                                   std::vector<BadImage>& bad) const {
+  // Returns whether the image is usable.
+  bool read_rows(std::int64_t item, Workspace& workspace, ImageRows& rows,
+                 std::vector<BadImage>& bad) const {
     const std::optional<std::vector<Tensor>> sample =
         samples_.load(item, collect_.preprocess, collect_.bad_images, bad);
-    if (!sample) return std::nullopt;
+    if (!sample) return false;
     const FlushDenormals flush;
     const std::vector<TensorView> views = views_of(*sample);
-    ImageRows rows(layers_.size());
     fp32_.compile(shapes_for(samples_, fp32_.graph(), *sample), options_)
         ->run(views, workspace, [&](std::size_t position, const TensorView& tensor) {
           for (std::size_t l = 0; l < layers_.size(); ++l) {
             if (positions_[l] != position) continue;
-            rows[l] = layers_[l].rows.gather(tensor, rows_of_each(samples_));
+            layers_[l].rows.gather(tensor, rows_of_each(samples_), rows[l]);
             if (all_finite(rows[l])) continue;
             throw Error(ErrorCode::kInvalidArgument,
                         to_text(samples_.noun(), " '", samples_.path(item).string(), "', tensor '",
@@ -167,7 +170,7 @@ class MomentPass {
                                 "': found NaN or an infinity, expected finite values"));
           }
         });
-    return rows;
+    return true;
   }
 
   const Executor& fp32_;

@@ -46,8 +46,9 @@ std::optional<InputRows> InputRows::of(const Graph& graph, NodeId id, const Weig
   return rows;
 }
 
-std::vector<float> InputRows::gather(const TensorView& input, std::int64_t max_rows) const {
-  if (is_convolution_) return gather_windows(input, max_rows);
+void InputRows::gather(const TensorView& input, std::int64_t max_rows,
+                       std::vector<float>& rows) const {
+  if (is_convolution_) return gather_windows(input, max_rows, rows);
   const Shape& shape = input.shape;
   if (shape.rank() == 0 || shape[shape.rank() - 1] != depth_) {
     throw Error(ErrorCode::kInvalidModel,
@@ -56,7 +57,7 @@ std::vector<float> InputRows::gather(const TensorView& input, std::int64_t max_r
   }
   const std::vector<std::int64_t> positions = spread(shape.elements() / depth_, max_rows);
   const std::vector<std::int64_t> steps = strides_of(shape, input.layout);
-  std::vector<float> rows(positions.size() * static_cast<std::size_t>(depth_));
+  rows.resize(positions.size() * static_cast<std::size_t>(depth_));
   const float* from = input.values<float>().data();
   float* to = rows.data();
   for (const std::int64_t position : positions) {
@@ -67,10 +68,10 @@ std::vector<float> InputRows::gather(const TensorView& input, std::int64_t max_r
     }
     for (std::int64_t i = 0; i < depth_; ++i) *to++ = from[offset + i * steps.back()];
   }
-  return rows;
 }
 
-std::vector<float> InputRows::gather_windows(const TensorView& input, std::int64_t max_rows) const {
+void InputRows::gather_windows(const TensorView& input, std::int64_t max_rows,
+                               std::vector<float>& rows) const {
   static const ValueInfos kNone;  // only attributes are read
   const OpContext op(*graph_, node_, kNone);
   const Window window = resolve_conv(op, input.shape, weights_).window;
@@ -82,7 +83,7 @@ std::vector<float> InputRows::gather_windows(const TensorView& input, std::int64
   const std::vector<std::int64_t> positions = spread(places, max_rows);
   const auto count = static_cast<std::int64_t>(positions.size());
   const std::int64_t taps = channels == 0 ? 0 : depth_ / channels;
-  std::vector<float> rows(static_cast<std::size_t>(groups_ * count * depth_));
+  rows.resize(static_cast<std::size_t>(groups_ * count * depth_));
   const float* from = input.values<float>().data();
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(taps));  // -1: padding
   for (std::int64_t r = 0; r < count; ++r) {
@@ -109,7 +110,6 @@ std::vector<float> InputRows::gather_windows(const TensorView& input, std::int64
       }
     }
   }
-  return rows;
 }
 
 PassedInterval passed_interval(const Graph& graph, NodeId id) {

@@ -54,15 +54,16 @@ class InputRows {
   /// Bytes of one vector of each group.
   [[nodiscard]] std::int64_t row_bytes() const noexcept { return 4 * groups_ * depth_; }
 
-  /// At most `max_rows` vectors of an input, spread over its positions: [groups, rows, depth].
-  /// Throws Error(kInvalidModel) when the input does not fit the weights.
-  [[nodiscard]] std::vector<float> gather(const TensorView& input, std::int64_t max_rows) const;
+  /// Makes `rows` at most `max_rows` vectors of an input, spread over its positions: [groups, rows,
+  /// depth]. A vector that is passed again keeps its memory. Throws Error(kInvalidModel) when the
+  /// input does not fit the weights.
+  void gather(const TensorView& input, std::int64_t max_rows, std::vector<float>& rows) const;
 
  private:
   InputRows(const Graph& graph, NodeId node, const Shape& weights)
       : graph_(&graph), node_(node), weights_(weights) {}
-  [[nodiscard]] std::vector<float> gather_windows(const TensorView& input,
-                                                  std::int64_t max_rows) const;
+  void gather_windows(const TensorView& input, std::int64_t max_rows,
+                      std::vector<float>& rows) const;
 
   const Graph* graph_;
   NodeId node_;

@@ -275,8 +275,8 @@ TEST(InputRows, AreWhatTheLayerMultiplies) {
     std::vector<float> some;
     const auto outputs = executor.compile({}, options)
                              ->run({&view, 1}, workspace, [&](std::size_t, const TensorView& seen) {
-                               all = rows.gather(seen, 100'000);
-                               some = rows.gather(seen, 3);
+                               rows.gather(seen, 100'000, all);
+                               rows.gather(seen, 3, some);
                              });
     const std::int64_t depth = rows.depth();
     const std::int64_t count = std::ssize(all) / (rows.groups() * depth);
