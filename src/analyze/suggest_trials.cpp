@@ -28,6 +28,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 std::int64_t top_class(const FloatOutputs& outputs, std::int64_t classes) {
   if (classes == 0 || !has_answer(outputs[0])) return -1;
   return top_k(outputs[0], 1).front();
@@ -185,10 +189,15 @@ StaticInputs Trials::unlearned(const Change& change, const Recipe& recipe) const
   return inputs_of_table(recipe, table_of(change), options);
 }
 
-const Trials::LearnedChange& Trials::learned_of(const Change& change) const {
+const Trials::LearnedChange& Trials::learned_of(Change change) const {
+  // Weights are rounded the same way whichever tensors have 16 bits, see round_on_images().
+  if (recipe_of(change).bias_correction != BiasCorrection::kSequential) change.wide.clear();
   for (const auto& [known, learned] : learned_) {
-    if (known == change) return learned;
+    if (!(known == change)) continue;
+    saved_seconds_ += learned.seconds;
+    return learned;
   }
+  const Clock::time_point start = Clock::now();
   const LearningSamples& from = options_.learning.value();
   MakeOptions options;
   options.preprocess = from.preprocess;
@@ -198,7 +207,8 @@ const Trials::LearnedChange& Trials::learned_of(const Change& change) const {
   const Recipe recipe = recipe_of(change);
   StaticInputs inputs = unlearned(change, recipe);
   learn(fp32_, recipe, from.samples, options, inputs);
-  LearnedChange learned{std::move(inputs.learned), std::move(inputs.options.rounding)};
+  LearnedChange learned{std::move(inputs.learned), std::move(inputs.options.rounding),
+                        seconds_since(start)};
   return learned_.emplace_back(change, std::move(learned)).second;
 }
 
@@ -247,9 +257,10 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
   for (std::size_t i = 0; i < trials.size(); ++i) {
     check_stop(options_.stop);
     try {
+      saved_seconds_ = 0.0;
       const Clock::time_point start = Clock::now();
       std::unique_ptr<Executor> executor = model(trials[i].change);
-      trials[i].making_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      trials[i].making_seconds = seconds_since(start) + saved_seconds_;
       if (executor == nullptr) continue;
       ModelPair pair = compile_pair(fp32_, executor.get(), shapes_, 1);
       fp32 = std::move(pair.fp32);

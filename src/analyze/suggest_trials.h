@@ -24,7 +24,7 @@ struct Trial {
   TrialScore score{};
   /// The sums of groups of images for intervals, see jackknife_interval(): [group][output].
   std::vector<std::vector<SqnrSums>> groups{};
-  double making_seconds = 0.0;  ///< time that making the model took
+  double making_seconds = 0.0;  ///< time that making the model alone takes
 };
 
 /// The interval of the decibels that `changed` has more than `base`, paired by image. Both must
@@ -87,10 +87,11 @@ class Trials {
   struct LearnedChange {
     Learned learned;
     std::string rounding;
+    double seconds = 0.0;  ///< time that learning took
   };
-  /// What a change learns from samples, for a model of `inputs`. It is learned once for each
-  /// change.
-  [[nodiscard]] const LearnedChange& learned_of(const Change& change) const;
+  /// What a change learns from samples. It is learned once for each change, and once for those that
+  /// differ only in tensors of 16 bits.
+  [[nodiscard]] const LearnedChange& learned_of(Change change) const;
   /// The inputs of the model with the change, without anything that is learned.
   [[nodiscard]] StaticInputs unlearned(const Change& change, const Recipe& recipe) const;
   void run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const;
@@ -106,6 +107,7 @@ class Trials {
   mutable std::map<std::pair<std::string, std::string>, CalibrationTable> by_weight_method_;
   mutable std::map<std::string, std::optional<CalibrationTable>> by_method_;
   mutable std::list<std::pair<Change, LearnedChange>> learned_;
+  mutable double saved_seconds_ = 0.0;  ///< what learned_of() found learned would have taken
   mutable std::vector<BadImage> bad_;
 };
 

@@ -1,6 +1,7 @@
 #include "qtool/pipeline/make_model.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "pipeline/making.h"
@@ -42,7 +43,9 @@ LearnReport learn(const Executor& fp32, const Recipe& recipe, const Samples& sam
   const Recipe whole = resolved(recipe);
   require_fitting(whole, &samples);
   LearnReport report;
-  Making making{fp32.whole_graph(), &fp32, whole, &samples, options, inputs, report};
+  Samples kept = samples;
+  kept.keep();  // steps that learn run the samples several times
+  Making making{fp32.whole_graph(), &fp32, whole, &kept, options, inputs, report};
   run_steps(StepGives::kLearned, making);
   return report;
 }
@@ -58,7 +61,9 @@ MadeModel made_of(const Graph& prepared, const Executor* fp32, const Recipe& rec
   MadeModel made;
   made.inputs = std::move(inputs);
   made.learned = std::move(report);
-  Making making{prepared, fp32, whole, samples, options, made.inputs, made.learned};
+  std::optional<Samples> kept;
+  if (samples != nullptr) kept.emplace(*samples).keep();  // as in learn()
+  Making making{prepared, fp32, whole, kept ? &*kept : nullptr, options, made.inputs, made.learned};
   run_steps(StepGives::kLearned, making);
   run_steps(StepGives::kModel, making);
   made.int8 = *std::move(making.int8);

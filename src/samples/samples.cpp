@@ -1,11 +1,53 @@
 #include "qtool/samples/samples.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "image/keep_spread.h"
 
 namespace qtool {
+
+/// Preprocessed images by path.
+class KeptImages {
+ public:
+  /// A copy; nothing if the image is not kept with this preprocessing.
+  [[nodiscard]] std::optional<Tensor> find(const std::filesystem::path& path,
+                                           const Preprocess& preprocess) {
+    std::shared_ptr<const Tensor> image;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = images_.find(path);
+      if (found == images_.end() || !(found->second.preprocess == preprocess)) return std::nullopt;
+      image = found->second.image;
+    }
+    return image->clone();
+  }
+
+  /// Keeps a copy if there is room for it and no other of the same path.
+  void add(const std::filesystem::path& path, const Preprocess& preprocess, const Tensor& image) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (image.bytes() > bytes_left_ || images_.contains(path)) return;
+      bytes_left_ -= image.bytes();
+    }
+    Kept kept{preprocess, std::make_shared<const Tensor>(image.clone())};
+    const std::lock_guard lock(mutex_);
+    images_.emplace(path, std::move(kept));
+  }
+
+ private:
+  struct Kept {
+    Preprocess preprocess;
+    std::shared_ptr<const Tensor> image;
+  };
+
+  std::mutex mutex_;
+  std::int64_t bytes_left_ = kMostKeptBytes;
+  std::map<std::filesystem::path, Kept> images_;
+};
 
 Samples::Samples(ImageSet images) : set_(std::move(images)) {}
 Samples::Samples(TensorSet tensors) : set_(std::move(tensors)) {}
@@ -125,6 +167,10 @@ std::vector<Shape> Samples::shapes(std::int64_t i) const {
   return shapes;
 }
 
+void Samples::keep() {
+  if (!kept_) kept_ = std::make_shared<KeptImages>();
+}
+
 std::optional<std::vector<Tensor>> Samples::load(std::int64_t i, const Preprocess& preprocess,
                                                  BadImages policy,
                                                  std::vector<BadImage>& bad) const {
@@ -132,9 +178,13 @@ std::optional<std::vector<Tensor>> Samples::load(std::int64_t i, const Preproces
   if (const auto* tensors = std::get_if<TensorSet>(&set_)) {
     return load_tensors(*tensors, tensors->entries.at(at));
   }
-  std::optional<Tensor> image =
-      load_preprocessed(std::get<ImageSet>(set_).entries.at(at), preprocess, policy, bad);
-  if (!image) return std::nullopt;
+  const ImageEntry& entry = std::get<ImageSet>(set_).entries.at(at);
+  std::optional<Tensor> image = kept_ ? kept_->find(entry.path, preprocess) : std::nullopt;
+  if (!image) {
+    image = load_preprocessed(entry, preprocess, policy, bad);
+    if (!image) return std::nullopt;
+    if (kept_) kept_->add(entry.path, preprocess, *image);
+  }
   std::vector<Tensor> inputs;
   inputs.push_back(*std::move(image));
   return inputs;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -123,6 +124,11 @@ std::filesystem::path path_of(const TensorSet& set, const TensorSet::Entry& entr
 /// A fingerprint for provenance: XXH64 over relative paths, file sizes and indices, in order.
 std::uint64_t hash_of(const TensorSet& set);
 
+class KeptImages;
+
+/// The most bytes of preprocessed images that Samples::keep() keeps.
+inline constexpr std::int64_t kMostKeptBytes = std::int64_t{128} << 20;
+
 /// The samples on which a network is run, one at a time: images that are preprocessed, or tensors
 /// from files. All functions that run a network on many samples take this type.
 class Samples {
@@ -168,6 +174,11 @@ class Samples {
   /// states, the first `count` samples.
   [[nodiscard]] Samples spread(std::int64_t count) const;
 
+  /// From now on, load() keeps the preprocessed images in memory while they take at most
+  /// kMostKeptBytes together, for callers that run the same images several times. Copies and parts
+  /// that are made afterwards share them.
+  void keep();
+
   /// The tensors of sample `i`, one for each input of the network. An image is preprocessed with
   /// `preprocess`. An unusable image is added to `bad` and the result is std::nullopt, or its error
   /// is thrown; `policy` decides, see load_preprocessed(). Tensors are not preprocessed; throws as
@@ -181,6 +192,7 @@ class Samples {
 
  private:
   std::variant<ImageSet, TensorSet> set_;
+  std::shared_ptr<KeptImages> kept_;  ///< null: none are kept
 };
 
 /// The fingerprint of the list, for provenance.

@@ -101,6 +101,49 @@ TEST(Samples, KnowThePicturesThatAreNotRead) {
   EXPECT_EQ(Samples(TensorSet()).passed_over(), PassedOver());
 }
 
+// The first value of an image after preprocessing. `offset`: the mean.
+float first_value(const Samples& samples, std::int64_t i, float offset = 0.0F) {
+  Preprocess preprocess;
+  preprocess.mean = {offset};
+  std::vector<BadImage> bad;
+  return samples.load(i, preprocess, BadImages::kFail, bad)->front().values<float>()[0];
+}
+
+TEST(Samples, KeepImagesForThemselvesAndTheirParts) {
+  const TensorFolder folder;
+  folder.add("a.ppm", "P3 1 1 255 1 2 3\n");
+  folder.add("b.ppm", "P3 1 1 255 4 5 6\n");
+  const Samples others(list_images(folder.path()));
+  Samples samples = others;
+  samples.keep();
+  const Samples part = samples.part(1, 2);
+  EXPECT_EQ(first_value(samples, 0), 1.0F);
+  EXPECT_EQ(first_value(part, 0), 4.0F);
+  folder.add("a.ppm", "P3 1 1 255 7 8 9\n");
+  folder.add("b.ppm", "P3 1 1 255 7 8 9\n");
+  EXPECT_EQ(first_value(samples, 0), 1.0F);
+  EXPECT_EQ(first_value(samples, 1), 4.0F) << "its part has read it";
+  EXPECT_EQ(first_value(samples, 0, 2.0F), 5.0F) << "another preprocessing";
+  EXPECT_EQ(first_value(others, 0), 7.0F) << "these keep nothing";
+}
+
+TEST(Samples, KeepNoMoreImagesThanTheirMemoryAllows) {
+  constexpr std::int64_t kSide = 2048;  // 48 MiB of floats
+  const TensorFolder folder;
+  const auto add = [&](char name, char value) {
+    folder.add(std::string(1, name) + ".pgm",
+               to_text("P5 ", kSide, " ", kSide, " 255\n") + std::string(kSide * kSide, value));
+  };
+  for (const char name : {'a', 'b', 'c'}) add(name, 1);
+  Samples samples(list_images(folder.path()));
+  samples.keep();
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(first_value(samples, i), 1.0F);
+  for (const char name : {'a', 'b', 'c'}) add(name, 2);
+  EXPECT_EQ(first_value(samples, 0), 1.0F);
+  EXPECT_EQ(first_value(samples, 1), 1.0F);
+  EXPECT_EQ(first_value(samples, 2), 2.0F) << "there was room for two";
+}
+
 TEST(Samples, OfATensorCalibrateAsTheImageItWasMadeOf) {
   const ImageFolder images(kSampleSide, 3);
   const TensorFolder tensors;

@@ -170,7 +170,8 @@ void run_search(SearchCommand& options, const Command& command) {
   recipe.overrides = read_overrides(to_json_text(options.overrides.read()));
   Model fp32 = open_model(options.model);
   require_room(recipe.overrides, fp32.executor->graph());
-  const Samples samples = options.images.list(fp32.executor->graph());
+  Samples samples = options.images.list(fp32.executor->graph());
+  samples.keep();  // every model runs them
   require_labels(options, samples);
   TypeOptions::require_effect(command, fp32.executor->graph(), options.model);
   StepDisplay display(options.run, std::string(samples.noun()));
