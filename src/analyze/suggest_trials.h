@@ -11,6 +11,7 @@
 
 #include "analyze/trial_score.h"
 #include "compare/metrics.h"
+#include "on_images/known_layers.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/pipeline/recipe.h"
 
@@ -87,7 +88,7 @@ class Trials {
   struct LearnedChange {
     Learned learned;
     std::string rounding;
-    double seconds = 0.0;  ///< time that learning took
+    double seconds = 0.0;  ///< time that learning takes a command
   };
   /// What a change learns from samples. It is learned once for each change, and once for those that
   /// differ only in tensors of 16 bits.
@@ -107,7 +108,8 @@ class Trials {
   mutable std::map<std::pair<std::string, std::string>, CalibrationTable> by_weight_method_;
   mutable std::map<std::string, std::optional<CalibrationTable>> by_method_;
   mutable std::list<std::pair<Change, LearnedChange>> learned_;
-  mutable double saved_seconds_ = 0.0;  ///< what learned_of() found learned would have taken
+  mutable KnownLayers known_layers_;
+  mutable double saved_seconds_ = 0.0;  ///< what a command would have taken longer to learn
   mutable std::vector<BadImage> bad_;
 };
 

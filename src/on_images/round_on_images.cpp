@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
+#include "on_images/known_layers.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "quantize/bias_correction.h"
@@ -242,14 +243,19 @@ std::optional<RoundedLayer> partial_result(const PartialResults& results, std::s
   return RoundedLayer{std::make_shared<const Tensor>(std::move(integers)), rounding_source(layer)};
 }
 
-/// Moves the layers that `results` hold from `layers` to `rounded`.
-void take_results(const Groundwork& ground, const PartialResults& results,
-                  BiasCorrection correction, std::vector<WaitingLayer>& layers,
-                  RoundedWeights& rounded) {
+/// Moves the layers that are known from `layers` to `rounded`.
+void take_known(const Groundwork& ground, const RoundOnImagesOptions& limits,
+                const StaticOptions& options, std::vector<WaitingLayer>& layers,
+                RoundedWeights& rounded) {
+  if (limits.resume == nullptr && limits.known == nullptr) return;
   std::erase_if(layers, [&](const WaitingLayer& waiting) {
     const std::string_view name = name_of(ground.graph(), waiting.node);
-    std::optional<RoundedLayer> known =
-        partial_result(results, name, layer_of(ground, waiting, correction));
+    const Layer layer = layer_of(ground, waiting, options.bias_correction);
+    std::optional<RoundedLayer> known;
+    if (limits.resume != nullptr) known = partial_result(*limits.resume, name, layer);
+    if (!known && limits.known != nullptr) {
+      known = limits.known->find(name, layer, options.rounding);
+    }
     if (known) rounded.emplace(name, *std::move(known));
     return known.has_value();
   });
@@ -275,9 +281,7 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   });
   RoundedOnImages result;
   const BiasCorrection correction = options.bias_correction;
-  if (limits.resume != nullptr) {
-    take_results(ground, *limits.resume, correction, layers, result.weights);
-  }
+  take_known(ground, limits, options, layers, result.weights);
   std::int64_t pass_bytes = std::min(limits.rounding_memory, limits.pass_bytes);
   if (rounding.needs == RoundingNeeds::kSamples) {
     make_room_for_samples(layers, samples.size(), limits.rounding_memory);
@@ -321,12 +325,14 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
       round_weights(layer, is_late ? find_rounding("gptq") : rounding);
       rounded[i] = {std::make_shared<const Tensor>(std::move(layer.integers)),
                     rounding_source(layer)};
-      if (limits.resume != nullptr && !is_late) {
-        limits.resume->keep(name_of(graph, waiting.node), bytes_of(rounded[i]));
-      }
+      const std::string_view name = name_of(graph, waiting.node);
+      if (limits.resume != nullptr && !is_late) limits.resume->keep(name, bytes_of(rounded[i]));
       waiting.moments = {};
       waiting.samples = {};
       const std::lock_guard lock(mutex);
+      if (limits.known != nullptr && !is_late) {
+        limits.known->add(name, layer, options.rounding, rounded[i]);
+      }
       ++done;
       report();
     });

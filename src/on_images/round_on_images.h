@@ -12,6 +12,7 @@
 namespace qtool {
 
 class Executor;
+class KnownLayers;
 class PartialResults;
 
 /// Options of round_on_images() in addition to the options of quantize().
@@ -24,6 +25,8 @@ struct RoundOnImagesOptions {
   /// Layers that it holds are not rounded again. Layers that are finished are added to it. May be
   /// null.
   PartialResults* resume = nullptr;
+  /// The same for layers of other models that were rounded on the same samples. May be null.
+  KnownLayers* known = nullptr;
   /// Returns true when there is no time left. It is called before each layer. From then on, `gptq`
   /// rounds the layers if the chosen method needs samples, because such a method takes longer;
   /// these layers are not added to `resume`. Empty: no limit of time.

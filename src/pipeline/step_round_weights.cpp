@@ -44,6 +44,7 @@ void step_round_weights(Making& making) {
   RoundOnImagesOptions limits;
   limits.rounding_memory = making.recipe.rounding_memory;
   if (making.options.resume) limits.resume = making.options.resume(work_key(making));
+  limits.known = making.options.known_layers;
   limits.out_of_time = [&] { return making.is_over(1.0); };
   RoundedOnImages rounded =
       round_on_images(*making.fp32, making.inputs.table, options, making.inputs.learned,

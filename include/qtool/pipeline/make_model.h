@@ -19,6 +19,7 @@
 namespace qtool {
 
 class Executor;
+class KnownLayers;
 class PartialResults;
 
 struct LearnReport;
@@ -41,6 +42,9 @@ struct MakeOptions {
   /// hash of everything that the results depend on. The caller of learn() removes them once the
   /// model is written.
   std::function<PartialResults*(std::uint64_t key)> resume{};
+  /// Layers that were rounded on the same samples for other models. learn() takes those that it
+  /// needs and adds its own. May be null.
+  KnownLayers* known_layers = nullptr;
 };
 
 /// What the steps report, beside the table, the model and StaticInputs::learned.

@@ -10,6 +10,7 @@
 
 #include "base/partial_results.h"
 #include "base/text.h"
+#include "on_images/known_layers.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/pipeline/calibrate.h"
@@ -195,6 +196,46 @@ TEST_F(RoundOnImages, GoesOnFromPartialResults) {
   resumed = round_on_images(fp32_, table_, options_, {}, folder_.list(), collect_, limits).weights;
   EXPECT_EQ(integers_of(resumed, "stem"), integers_of(whole, "stem"));
   results.remove();
+}
+
+TEST_F(RoundOnImages, TakesLayersThatOtherModelsRounded) {
+  KnownLayers known;
+  RoundOnImagesOptions limits;
+  limits.known = &known;
+  std::int64_t layers = 0;  // that were rounded
+  CollectOptions collect = collect_;
+  collect.progress = [&](std::int64_t done, std::int64_t total) {
+    layers = total - 5;  // one pass over 5 images
+    EXPECT_LE(done, total);
+    return ProgressAnswer::kContinue;
+  };
+  const auto run = [&] {
+    layers = 0;
+    return round_on_images(fp32_, table_, options_, {}, folder_.list(), collect, limits).weights;
+  };
+  const auto expect_as_alone = [&](const RoundedWeights& weights) {
+    for (const auto& [layer, alone] : rounded(1, 1 << 24)) {
+      EXPECT_EQ(integers_of(weights, layer), integers_of({{layer, alone}}, layer)) << layer;
+    }
+  };
+  expect_as_alone(run());
+  EXPECT_EQ(layers, 3);
+  expect_as_alone(run());
+  EXPECT_EQ(layers, 0);
+  for (ActivationEntry& entry : table_.activations) {
+    if (entry.tensor == "relu_out") entry.affine.scale *= 2.0F;  // the input of `deep`
+  }
+  expect_as_alone(run());
+  EXPECT_EQ(layers, 1);
+  options_.exclude = {"last"};
+  expect_as_alone(run());
+  EXPECT_EQ(layers, 0);
+  options_.types.weight_bits = 5;
+  expect_as_alone(run());
+  EXPECT_EQ(layers, 2);
+  options_.rounding = "adaround";
+  expect_as_alone(run());
+  EXPECT_EQ(layers, 2);
 }
 
 TEST_F(RoundOnImages, LeavesOutWhatDoesNotFit) {
