@@ -67,13 +67,11 @@ std::int32_t PlanBuilder::value_in(ValueId id, Layout layout) {
     return by_layout[static_cast<std::size_t>(layout)];
   const Value& value = shaped_.graph.value(id);
   const ValueInfo& info = shaped_.info(id);
-  if (value.constant != nullptr) {
-    QTOOL_CHECK(layout == Layout::kPlain);
+  if (value.constant != nullptr && by_layout[0] < 0) {
     const std::int32_t storage = add_storage(0);
     plan_->storages.back().constant = value.constant;
-    const std::int32_t added = add_value(info, layout, storage);
-    by_layout[0] = primary_[id] = added;
-    return added;
+    by_layout[0] = primary_[id] = add_value(info, Layout::kPlain, storage);
+    if (layout == Layout::kPlain) return by_layout[0];
   }
   const std::int32_t source = primary(id);
   QTOOL_CHECK(source >= 0);
@@ -138,8 +136,14 @@ void PlanBuilder::add_node(NodeId id) {
   const auto is_activation = [&](ValueId value) {
     return value != kNoValue && !graph.is_constant(value) && shaped_.info(value).shape.rank() == 4;
   };
+  const bool for_all = def->layout == LayoutRule::kAnyForAll || def->layout == LayoutRule::kImages;
+  const auto has_layout = [&](ValueId value) {
+    if (is_activation(value)) return true;
+    const ValueInfo& info = shaped_.info(value);
+    return for_all && info.shape.rank() == 4 && info.dtype != DType::kInt8;
+  };
   Layout layout = def->layout == LayoutRule::kPlain ? Layout::kPlain : Layout::kChannelsLast;
-  if (def->layout == LayoutRule::kAny) {
+  if (def->layout == LayoutRule::kAny || def->layout == LayoutRule::kAnyForAll) {
     layout = Layout::kPlain;
     for (const ValueId input : node.inputs) {
       if (!is_activation(input)) continue;
@@ -167,7 +171,7 @@ void PlanBuilder::add_node(NodeId id) {
       context.input_layouts.push_back(Layout::kPlain);
       continue;
     }
-    Layout wanted = is_activation(input) ? layout : Layout::kPlain;
+    Layout wanted = has_layout(input) ? layout : Layout::kPlain;
     if (def->layout == LayoutRule::kToChannelsLast && is_activation(input)) {
       wanted = plan_->values[static_cast<std::size_t>(primary(input))].layout;
     }

@@ -87,7 +87,7 @@ void lower_concat(Clusters& c, NodeId id) {
 
 void lower_average(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
-  const std::optional<Clusters::Source> source = c.image_source(node.inputs[0]);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
   const std::int64_t rank = c.shaped.info(node.inputs[0]).shape.rank();
   // There is no average of volumes that is requantized with integers only.
   const bool volume = rank == 5 && c.requantization == Requantization::kFloat;
@@ -102,7 +102,7 @@ void lower_average(Clusters& c, NodeId id) {
 // axes or not.
 void lower_global_average(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
-  const std::optional<Clusters::Source> source = c.image_source(node.inputs[0]);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
   const Shape shape = c.shaped.info(node.inputs[0]).shape;
   if (!source || shape.rank() < 3 || shape.elements() == 0) return;
   if (node.is("ReduceMean") && !averages_pixels(node.get_ints("axes", {}), shape.rank())) return;
@@ -136,7 +136,7 @@ void lower_normalization(Clusters& c, NodeId id) {
 void lower_resize(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
   if (node.get_string("mode", "nearest") != "linear") return;
-  const std::optional<Clusters::Source> source = c.image_source(node.inputs[0]);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
   const std::optional<Clusters::Sink> sink = source ? c.sink(id) : std::nullopt;
   const OpContext op(c.graph, id, c.shaped.infos);
   if (!sink || !can_resize_bytes(op)) return;

@@ -82,8 +82,7 @@ void sink_dequantize(Clusters& c) {
     const Node& node = c.graph.node(id);
     if (node.is("ArgMax") || node.is("ArgMin")) rank_bytes(c, id);
     if (!is_mover(node)) continue;
-    const std::optional<Clusters::Source> source =
-        node.is("MaxPool") ? c.image_source(node.inputs[0]) : c.source(node.inputs[0]);
+    const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
     if (!source) continue;
     const NodeId dequantize = c.graph.value(node.inputs[0]).producer;
     const std::vector<ValueId> params(c.graph.node(dequantize).inputs.begin() + 1,

@@ -212,7 +212,7 @@ bool fits_channels(const Affines& affines, std::int64_t axis, std::int64_t chann
 
 void lower_conv(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
-  const std::optional<Clusters::Source> source = c.image_source(node.inputs[0]);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
   const std::optional<Clusters::Weights> weights = c.weights(node.inputs[1]);
   if (!source || !weights) return;
   const std::int64_t rank = weights->values->shape().rank();
@@ -260,7 +260,7 @@ void repeat_for_groups(Affines& affines, std::int64_t groups) {
 
 void lower_conv_transpose(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
-  const std::optional<Clusters::Source> source = c.image_source(node.inputs[0]);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
   std::optional<Clusters::Weights> weights = c.weights(node.inputs[1]);
   if (!source || !weights) return;
   const Shape& shape = weights->values->shape();

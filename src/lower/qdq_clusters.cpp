@@ -71,12 +71,6 @@ std::optional<Clusters::Source> Clusters::source(ValueId real) const {
   return Source{quantized, *affine};
 }
 
-std::optional<Clusters::Source> Clusters::image_source(ValueId real) const {
-  std::optional<Source> found = source(real);
-  if (found && graph.is_constant(found->quantized)) return std::nullopt;
-  return found;
-}
-
 std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
   Sink sink;
   ValueId real = graph.node(producer).outputs[0];

@@ -59,9 +59,6 @@ class Clusters {
   /// with one scale for the tensor. Nothing for any other node.
   [[nodiscard]] std::optional<Affine> u8_affine(NodeId id) const;
   [[nodiscard]] std::optional<Source> source(ValueId real) const;
-  /// The same for an operator that reads images channels-last. Nothing for a constant: a plan hands
-  /// constants over in plain layout.
-  [[nodiscard]] std::optional<Source> image_source(ValueId real) const;
   [[nodiscard]] std::optional<Sink> sink(NodeId producer) const;
   /// The residual that the kernel of `producer`, a convolution of images, can add. Conditions: only
   /// an Add reads the result of the convolution; the other operand of the Add is quantized and

@@ -54,6 +54,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
   const OpDef* def = find_op(whole.node(whole_id).op_type, whole.node(whole_id).domain);
   if (def == nullptr) return std::nullopt;
   if (whole.node(whole_id).has_subgraphs()) return std::nullopt;  // subgraphs read other values
+  if (def->layout == LayoutRule::kImages) return std::nullopt;    // constants are plain
   std::optional<Alone> alone = cut_out(whole, whole_id);
   if (!alone) return std::nullopt;
   const Graph& graph = alone->graph;

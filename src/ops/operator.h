@@ -40,7 +40,9 @@ using ValueInfos = IdMap<ValueId, std::optional<ValueInfo>>;
 enum class LayoutRule : std::uint8_t {
   kPlain,           ///< inputs and outputs in N, C, H, W
   kAny,             ///< either; all inputs get one layout, and the outputs have it too
+  kAnyForAll,       ///< the same for constants, which kAny hands over plain
   kChannelsLast,    ///< rank-4 inputs and outputs in N, H, W, C; constants are handed over plain
+  kImages,          ///< the same for constants, except weights (s8)
   kToChannelsLast,  ///< reads either, writes N, H, W, C
 };
 
@@ -98,7 +100,7 @@ class OpContext {
     const auto* fused = std::get_if<FusedParams>(&lowered_);
     return fused == nullptr ? std::nullopt : fused->function;
   }
-  /// Layouts chosen for this node; only while making the operator. Constants are always plain.
+  /// Layouts chosen for this node; only while making the operator.
   [[nodiscard]] Layout input_layout(std::size_t index) const;
   [[nodiscard]] Layout output_layout(std::size_t index) const;
 

@@ -160,7 +160,7 @@ std::unique_ptr<Operator> make_qgemm(const OpContext& op) {
 
 }  // namespace
 
-OpDef op_QConv() { return {infer_qconv, make_qconv, LayoutRule::kChannelsLast}; }
+OpDef op_QConv() { return {infer_qconv, make_qconv, LayoutRule::kImages}; }
 OpDef op_QGemm() { return {infer_qgemm, make_qgemm, LayoutRule::kPlain}; }
 
 }  // namespace qtool

@@ -228,7 +228,7 @@ OpDef op_QConvChain() {
           [](const OpContext& op) -> std::unique_ptr<Operator> {
             return std::make_unique<QConvChain>(op);
           },
-          LayoutRule::kChannelsLast};
+          LayoutRule::kImages};
 }
 
 }  // namespace qtool

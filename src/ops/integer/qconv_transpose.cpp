@@ -74,7 +74,7 @@ OpDef op_QConvTranspose() {
             if (op.input(0).shape.rank() == 5) return make_volume_conv_transpose(op, geometry);
             return std::make_unique<QuantizedConvTranspose>(op, geometry);
           },
-          LayoutRule::kChannelsLast};
+          LayoutRule::kImages};
 }
 
 }  // namespace qtool

@@ -207,7 +207,7 @@ std::unique_ptr<Operator> make_dequantize_from_u8(const OpContext& op) {
 
 OpDef op_QConcat() {
   return {[](const OpContext& op) { return std::vector<ValueInfo>{concatenated(op)}; },
-          make_qconcat, LayoutRule::kAny};
+          make_qconcat, LayoutRule::kAnyForAll};
 }
 OpDef op_QLookup() { return {infer_u8, make_lookup, LayoutRule::kAny}; }
 OpDef op_Quantize() { return {infer_u8, make_quantize_to_u8, LayoutRule::kToChannelsLast}; }

@@ -124,8 +124,8 @@ std::unique_ptr<Operator> make_global(const OpContext& op) {
 
 }  // namespace
 
-OpDef op_QMaxPool() { return {infer_window, make_qmax_pool, LayoutRule::kChannelsLast}; }
-OpDef op_QAveragePool() { return {infer_window, make_qaverage_pool, LayoutRule::kChannelsLast}; }
-OpDef op_QGlobalAveragePool() { return {infer_global, make_global, LayoutRule::kChannelsLast}; }
+OpDef op_QMaxPool() { return {infer_window, make_qmax_pool, LayoutRule::kImages}; }
+OpDef op_QAveragePool() { return {infer_window, make_qaverage_pool, LayoutRule::kImages}; }
+OpDef op_QGlobalAveragePool() { return {infer_global, make_global, LayoutRule::kImages}; }
 
 }  // namespace qtool

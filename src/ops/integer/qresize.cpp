@@ -104,6 +104,6 @@ std::unique_ptr<Operator> make_qresize(const OpContext& op) {
 
 }  // namespace
 
-OpDef op_QResize() { return {infer_qresize, make_qresize, LayoutRule::kChannelsLast}; }
+OpDef op_QResize() { return {infer_qresize, make_qresize, LayoutRule::kImages}; }
 
 }  // namespace qtool

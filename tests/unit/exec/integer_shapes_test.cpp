@@ -388,9 +388,9 @@ INSTANTIATE_TEST_SUITE_P(Rows, IntegerShapes, ::testing::ValuesIn(row_cases()), 
 INSTANTIATE_TEST_SUITE_P(Volumes, IntegerShapes, ::testing::ValuesIn(volume_cases()), kName);
 INSTANTIATE_TEST_SUITE_P(Images, IntegerShapes, ::testing::ValuesIn(image_cases()), kName);
 
-/// An operator that reads the constant image "image_out" [1, 4, 6, 5] and keeps its shape.
+/// Makes a tensor [1, 4, 6, 5] of the constant image "image_out" [1, 4, 6, 5].
 struct ImageReader {
-  const char* op_type;
+  const char* name;
   std::function<std::string(QdqNet&)> add;
 };
 
@@ -398,11 +398,43 @@ std::vector<ImageReader> image_readers() {
   const Ints around{1, 1, 1, 1};
   const std::map<std::string, Attribute, std::less<>> window{{"kernel_shape", Ints{3, 3}},
                                                              {"pads", around}};
+  const auto conv_of = [=](QdqNet& net, const std::string& image) {
+    net.weights("w", {4, 4, 3, 3}, 0);
+    return net.op("Conv", "y", {image, "w_out"}, {{"pads", around}});
+  };
   return {
-      {"Conv",
+      {"Conv", [=](QdqNet& net) { return conv_of(net, "image_out"); }},
+      {"ConvOfAMovedImage",
        [=](QdqNet& net) {
-         net.weights("w", {4, 4, 3, 3}, 0);
-         return net.op("Conv", "y", {"image_out", "w_out"}, {{"pads", around}});
+         const auto turned =
+             net.op("Transpose", "turn", {"image_out"}, {{"perm", Ints{0, 1, 3, 2}}});
+         net.constant("shape", Tensor::of<std::int64_t>({4}, {1, 4, 6, 5}));
+         return conv_of(net, net.op("Reshape", "again", {turned, "shape"}));
+       }},
+      {"ConvOfAnImageQuantizedAgain",
+       [=](QdqNet& net) { return conv_of(net, net.qdq("image_out", 0.02F, 117)); }},
+      {"ConvOfAFunction",
+       [=](QdqNet& net) {
+         return conv_of(net, net.qdq(net.op("Relu", "relu", {"image_out"}), 0.02F, 117));
+       }},
+      {"ConvOverOneAxis",
+       [=](QdqNet& net) {
+         net.constant("row_q", random_integers<std::uint8_t>({1, 4, 30}, 0, 255, 34));
+         net.op("DequantizeLinear", "row", {"row_q", "image_s", "image_z"});
+         net.weights("w", {4, 4, 3}, 0);
+         const auto row = net.op("Conv", "conv", {"row_out", "w_out"}, {{"pads", Ints{1, 1}}});
+         net.constant("shape", Tensor::of<std::int64_t>({4}, {1, 4, 6, 5}));
+         return net.op("Reshape", "y", {net.qdq(row, 0.05F, 100), "shape"});
+       }},
+      {"Concat",
+       [=](QdqNet& net) {
+         const auto channels = net.qdq(conv_of(net, net.qdq("x", 0.02F, 117)), 0.02F, 117);
+         const auto both =
+             net.op("Concat", "both", {"image_out", channels}, {{"axis", std::int64_t{1}}});
+         net.constant("starts", Tensor::of<std::int64_t>({1}, {2}));
+         net.constant("ends", Tensor::of<std::int64_t>({1}, {6}));
+         net.constant("axes", Tensor::of<std::int64_t>({1}, {1}));
+         return net.op("Slice", "part", {net.qdq(both, 0.05F, 100), "starts", "ends", "axes"});
        }},
       {"ConvTranspose",
        [=](QdqNet& net) {
@@ -432,10 +464,11 @@ std::vector<ImageReader> image_readers() {
   };
 }
 
-// A plan hands constants over in plain layout, also those that an operator of images reads.
+// Constants are stored in plain layout, also those that an operator of images reads, and those that
+// are computed from other constants.
 TEST(IntegerShapes, ReadAConstantImage) {
   for (const ImageReader& reader : image_readers()) {
-    SCOPED_TRACE(reader.op_type);
+    SCOPED_TRACE(reader.name);
     QdqNet net;
     net.input("x", {1, 4, 6, 5});
     net.constant("image_q", random_integers<std::uint8_t>({1, 4, 6, 5}, 0, 255, 33));
