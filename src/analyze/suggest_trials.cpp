@@ -190,14 +190,17 @@ StaticInputs Trials::unlearned(const Change& change, const Recipe& recipe) const
 }
 
 const Trials::LearnedChange& Trials::learned_of(Change change) const {
-  // Weights are rounded the same way whichever tensors have 16 bits, see round_on_images().
-  if (recipe_of(change).bias_correction != BiasCorrection::kSequential) change.wide.clear();
+  // Weights are rounded the same way whichever tensors have 16 bits, see round_on_images(). Biases
+  // and ranges are not.
+  const Recipe whole = resolved(recipe_of(change));
+  if (whole.bias_correction != BiasCorrection::kSequential && !whole.tune_ranges) {
+    change.wide.clear();
+  }
   for (const auto& [known, learned] : learned_) {
     if (!(known == change)) continue;
     saved_seconds_ += learned.seconds;
     return learned;
   }
-  const Clock::time_point start = Clock::now();
   const LearningSamples& from = options_.learning.value();
   MakeOptions options;
   options.preprocess = from.preprocess;
@@ -207,6 +210,7 @@ const Trials::LearnedChange& Trials::learned_of(Change change) const {
   options.known_layers = &known_layers_;
   const Recipe recipe = recipe_of(change);
   StaticInputs inputs = unlearned(change, recipe);
+  const Clock::time_point start = Clock::now();
   learn(fp32_, recipe, from.samples, options, inputs);
   LearnedChange learned{std::move(inputs.learned), std::move(inputs.options.rounding),
                         seconds_since(start)};

@@ -22,7 +22,8 @@ std::vector<Tensor> Trials::first() const {
 
 Trials::Seconds Trials::seconds_of_image() const {
   const Clock::time_point before = Clock::now();
-  const std::vector<Tensor> sample = first();
+  const std::vector<Tensor> sample =
+      first_sample(samples_.unkept(), options_.preprocess, options_.bad_images);
   const std::vector<TensorView> inputs = views_of(sample);
   const Clock::time_point begin = Clock::now();
   const std::unique_ptr<Executor> int8 = model({});

@@ -1,5 +1,6 @@
 #include "on_images/known_layers.h"
 
+#include <span>
 #include <string>
 
 #include "base/hash.h"
@@ -11,8 +12,11 @@ namespace {
 
 std::uint64_t key_of(std::string_view name, const Layer& layer, std::string_view rounding) {
   const LayerInput& input = layer.input;
+  // Equalization divides the input and the bias of a depthwise layer, but not its weights.
+  std::uint64_t divided = hash_bytes(std::as_bytes(std::span(layer.bias)));
+  divided = hash_bytes(std::as_bytes(input.channel_means), divided);
   std::string text =
-      to_text(name, "\n", rounding, " ", to_hex(rounding_source(layer)), " ",
+      to_text(name, "\n", rounding, " ", to_hex(rounding_source(layer)), " ", to_hex(divided), " ",
               static_cast<int>(layer.scheme.dtype), " ", layer.scheme.bits, " ",
               static_cast<int>(layer.scheme.symmetry), " ", input.mean_is_corrected ? 1 : 0, " ",
               input.passed.above, " ", input.passed.below);

@@ -36,7 +36,7 @@ struct RoundOnImagesOptions {
 /// The result of round_on_images().
 struct RoundedOnImages {
   RoundedWeights weights;     ///< for Learned::rounded
-  std::vector<BadImage> bad;  ///< images left out, in the order of the list
+  std::vector<BadImage> bad;  ///< images left out, in the order; empty if all layers were known
 };
 
 /// Rounds the weights of each layer to the integers that lose least on images. The rounding method

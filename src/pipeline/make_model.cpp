@@ -62,7 +62,8 @@ MadeModel made_of(const Graph& prepared, const Executor* fp32, const Recipe& rec
   made.inputs = std::move(inputs);
   made.learned = std::move(report);
   std::optional<Samples> kept;
-  if (samples != nullptr) kept.emplace(*samples).keep();  // as in learn()
+  if (samples != nullptr) kept.emplace(*samples);
+  if (kept && !learning_steps(whole).empty()) kept->keep();  // as in learn()
   Making making{prepared, fp32, whole, kept ? &*kept : nullptr, options, made.inputs, made.learned};
   run_steps(StepGives::kLearned, making);
   run_steps(StepGives::kModel, making);

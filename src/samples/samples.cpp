@@ -4,9 +4,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "image/keep_spread.h"
+#include "qtool/base/error.h"
 
 namespace qtool {
 
@@ -30,12 +32,16 @@ class KeptImages {
   void add(const std::filesystem::path& path, const Preprocess& preprocess, const Tensor& image) {
     {
       const std::lock_guard lock(mutex_);
-      if (image.bytes() > bytes_left_ || images_.contains(path)) return;
+      if (image.bytes() > bytes_left_ || !taken_.insert(path).second) return;
       bytes_left_ -= image.bytes();
     }
-    Kept kept{preprocess, std::make_shared<const Tensor>(image.clone())};
-    const std::lock_guard lock(mutex_);
-    images_.emplace(path, std::move(kept));
+    try {
+      Kept kept{preprocess, std::make_shared<const Tensor>(image.clone())};
+      const std::lock_guard lock(mutex_);
+      images_.emplace(path, std::move(kept));
+    } catch (const Error&) {
+      // There is no memory for a copy. It will be decoded again.
+    }
   }
 
  private:
@@ -46,6 +52,7 @@ class KeptImages {
 
   std::mutex mutex_;
   std::int64_t bytes_left_ = kMostKeptBytes;
+  std::set<std::filesystem::path> taken_;  // paths that are kept, or are being copied
   std::map<std::filesystem::path, Kept> images_;
 };
 
@@ -169,6 +176,12 @@ std::vector<Shape> Samples::shapes(std::int64_t i) const {
 
 void Samples::keep() {
   if (!kept_) kept_ = std::make_shared<KeptImages>();
+}
+
+Samples Samples::unkept() const {
+  Samples same = *this;
+  same.kept_.reset();
+  return same;
 }
 
 std::optional<std::vector<Tensor>> Samples::load(std::int64_t i, const Preprocess& preprocess,

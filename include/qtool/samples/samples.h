@@ -176,8 +176,11 @@ class Samples {
 
   /// From now on, load() keeps the preprocessed images in memory while they take at most
   /// kMostKeptBytes together, for callers that run the same images several times. Copies and parts
-  /// that are made afterwards share them.
+  /// that are made afterwards share them. Each file is kept with the first preprocessing that it is
+  /// loaded with; changes of the file are not noticed then. Cost: a copy per load.
   void keep();
+  /// The same samples, of which none are kept.
+  [[nodiscard]] Samples unkept() const;
 
   /// The tensors of sample `i`, one for each input of the network. An image is preprocessed with
   /// `preprocess`. An unusable image is added to `bad` and the result is std::nullopt, or its error

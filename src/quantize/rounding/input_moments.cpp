@@ -32,6 +32,15 @@ std::vector<std::int64_t> spread(std::int64_t positions, std::int64_t count) {
   return chosen;
 }
 
+/// Changes the size. The old values are not needed, so they are not copied to new memory.
+void make_size(std::vector<float>& values, std::size_t size) {
+  if (size > values.capacity()) {
+    values.clear();
+    values.reserve(size);
+  }
+  values.resize(size);
+}
+
 }  // namespace
 
 std::optional<InputRows> InputRows::of(const Graph& graph, NodeId id, const WeightPorts& ports) {
@@ -57,7 +66,7 @@ void InputRows::gather(const TensorView& input, std::int64_t max_rows,
   }
   const std::vector<std::int64_t> positions = spread(shape.elements() / depth_, max_rows);
   const std::vector<std::int64_t> steps = strides_of(shape, input.layout);
-  rows.resize(positions.size() * static_cast<std::size_t>(depth_));
+  make_size(rows, positions.size() * static_cast<std::size_t>(depth_));
   const float* from = input.values<float>().data();
   float* to = rows.data();
   for (const std::int64_t position : positions) {
@@ -83,7 +92,7 @@ void InputRows::gather_windows(const TensorView& input, std::int64_t max_rows,
   const std::vector<std::int64_t> positions = spread(places, max_rows);
   const auto count = static_cast<std::int64_t>(positions.size());
   const std::int64_t taps = channels == 0 ? 0 : depth_ / channels;
-  rows.resize(static_cast<std::size_t>(groups_ * count * depth_));
+  make_size(rows, static_cast<std::size_t>(groups_ * count * depth_));
   const float* from = input.values<float>().data();
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(taps));  // -1: padding
   for (std::int64_t r = 0; r < count; ++r) {
