@@ -136,11 +136,14 @@ void PlanBuilder::add_node(NodeId id) {
   const auto is_activation = [&](ValueId value) {
     return value != kNoValue && !graph.is_constant(value) && shaped_.info(value).shape.rank() == 4;
   };
-  const bool for_all = def->layout == LayoutRule::kAnyForAll || def->layout == LayoutRule::kImages;
-  const auto has_layout = [&](ValueId value) {
+  const auto has_layout = [&](std::size_t index) {
+    const ValueId value = node.inputs[index];
     if (is_activation(value)) return true;
     const ValueInfo& info = shaped_.info(value);
-    return for_all && info.shape.rank() == 4 && info.dtype != DType::kInt8;
+    if (info.shape.rank() != 4) return false;
+    if (def->layout == LayoutRule::kAnyForAll) return true;
+    if (def->layout == LayoutRule::kChannelsLast) return index != 1;
+    return def->layout == LayoutRule::kImages && info.dtype != DType::kInt8;
   };
   Layout layout = def->layout == LayoutRule::kPlain ? Layout::kPlain : Layout::kChannelsLast;
   if (def->layout == LayoutRule::kAny || def->layout == LayoutRule::kAnyForAll) {
@@ -165,13 +168,14 @@ void PlanBuilder::add_node(NodeId id) {
   context.table_bytes = &table_bytes_;
   if (!makes_nothing) add_bodies(id, context);
   PlanStep step;
-  for (const ValueId input : node.inputs) {
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId input = node.inputs[i];
     if (input == kNoValue) {
       step.inputs.push_back(-1);
       context.input_layouts.push_back(Layout::kPlain);
       continue;
     }
-    Layout wanted = has_layout(input) ? layout : Layout::kPlain;
+    Layout wanted = has_layout(i) ? layout : Layout::kPlain;
     if (def->layout == LayoutRule::kToChannelsLast && is_activation(input)) {
       wanted = plan_->values[static_cast<std::size_t>(primary(input))].layout;
     }

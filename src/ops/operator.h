@@ -41,8 +41,8 @@ enum class LayoutRule : std::uint8_t {
   kPlain,           ///< inputs and outputs in N, C, H, W
   kAny,             ///< either; all inputs get one layout, and the outputs have it too
   kAnyForAll,       ///< the same for constants, which kAny hands over plain
-  kChannelsLast,    ///< rank-4 inputs and outputs in N, H, W, C; constants are handed over plain
-  kImages,          ///< the same for constants, except weights (s8)
+  kChannelsLast,    ///< rank-4 inputs and outputs in N, H, W, C; constant weights (input 1) plain
+  kImages,          ///< the same, where constants of s8 are weights; never folded, which runs plain
   kToChannelsLast,  ///< reads either, writes N, H, W, C
 };
 

@@ -271,7 +271,7 @@ std::unique_ptr<Operator> make_conv(const OpContext& op) {
   extents.kernel_h = w[2];
   extents.kernel_w = w[3];
   extents.groups = conv.groups;
-  // A constant image is in plain layout; the kernels need channels-last.
+  // Folding runs on plain tensors; the kernels need channels-last.
   const bool in_order = op.input_layout(0) == Layout::kChannelsLast;
   const std::optional<Filters> filters = in_order ? filters_of(op, extents) : std::nullopt;
   if (filters) {

@@ -26,10 +26,10 @@ onednn::WeightedSpec deconv_spec(const OpContext& op) {
 // A plain loop after ONNX's definition, one output element at a time, without the clamp.
 class TransposedLoop {
  public:
-  TransposedLoop(const onednn::WeightedSpec& spec, Layout destination)
+  explicit TransposedLoop(const onednn::WeightedSpec& spec)
       : spec_(spec),
         source_strides_(strides_of(spec.source, spec.layout)),
-        destination_strides_(strides_of(spec.destination, destination)),
+        destination_strides_(strides_of(spec.destination, spec.layout)),
         weight_strides_(strides_of(spec.weights, spec.weights_layout)) {}
 
   void run(const float* source, const float* weights, const float* bias, float* destination,
@@ -103,15 +103,14 @@ class FloatConvTranspose final : public Operator {
     spec.layout = op.input_layout(0);
     spec.weights_layout = op.input_layout(1);
     macs_ = spec.source.elements() / spec.source[1] * spec.weights.elements();
-    // A constant image is in plain layout, also when the result is channels-last.
-    if (spec.layout != op.output_layout(0) || !onednn::Deconvolution::takes(spec.window)) {
-      loop_ = std::make_unique<TransposedLoop>(spec, op.output_layout(0));
+    if (!onednn::Deconvolution::takes(spec.window)) {
+      loop_ = std::make_unique<TransposedLoop>(spec);
       return;
     }
     deconv_ = std::make_unique<onednn::Deconvolution>(spec, op.threads);
     if (!deconv_->ends_soon()) {
       deconv_.reset();
-      loop_ = std::make_unique<TransposedLoop>(spec, op.output_layout(0));
+      loop_ = std::make_unique<TransposedLoop>(spec);
       return;
     }
     weights_ = packed_constants(op, "deconv", *deconv_, spec.bias);
