@@ -18,9 +18,9 @@ Affine weight_admm(std::span<const float> weights, const Scheme& scheme) {
   if (slice.all_zero()) return slice.affine(0.0);
   double scale = slice.absmax_scale() / kStart;
   for (int step = 0; step < kSteps; ++step) {
-    const WeightSlice::Pattern pattern = slice.pattern(scale + kEpsilon);
-    if (pattern.squares == 0.0) return slice.affine(slice.absmax_scale());
-    const double next = pattern.products / (pattern.squares + kEpsilon);
+    const WeightSumsValues sums = slice.sums(scale + kEpsilon);
+    if (sums.squares == 0.0) return slice.affine(slice.absmax_scale());
+    const double next = sums.products / (sums.squares + kEpsilon);
     if (next == scale) break;
     scale = next;
   }

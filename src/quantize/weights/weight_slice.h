@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "kernels/weight_sums/weight_sums.h"
 #include "qtool/quant/affine.h"
 
 namespace qtool {
@@ -22,18 +23,15 @@ class WeightSlice {
   [[nodiscard]] Affine affine(double scale) const noexcept;
 
   /// Sums over the integers n that a scale gives: sum w n and sum n^2. Cost: one pass.
-  struct Pattern {
-    double products = 0.0;
-    double squares = 0.0;
-  };
-  [[nodiscard]] Pattern pattern(double scale) const noexcept;
+  [[nodiscard]] WeightSumsValues sums(double scale) const noexcept;
   /// L(s), from the sums for s.
-  [[nodiscard]] double error(double scale, const Pattern& pattern) const noexcept {
-    return energy_ - 2.0 * scale * pattern.products + scale * scale * pattern.squares;
+  [[nodiscard]] double error(double scale, const WeightSumsValues& sums) const noexcept {
+    return energy_ - 2.0 * scale * sums.products + scale * scale * sums.squares;
   }
 
  private:
   std::span<const float> weights_;
+  WeightSumsKernel kernel_;
   double low_ = 0.0;
   double high_ = 0.0;
   std::int32_t zero_point_ = 0;

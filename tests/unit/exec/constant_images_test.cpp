@@ -93,7 +93,7 @@ std::vector<ImageReader> image_readers() {
   };
 }
 
-float largest_difference(std::span<const float> a, std::span<const float> b) {
+float furthest_apart(std::span<const float> a, std::span<const float> b) {
   float largest = 0.0F;
   for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
   return largest;
@@ -122,7 +122,7 @@ TEST(ConstantImages, AreReadInTheirLayout) {
     const auto slow = reference->run(images, slow_workspace)[0].values<float>();
     const auto fast = executor.compile({})->run(images, fast_workspace)[0].values<float>();
     ASSERT_EQ(fast.size(), slow.size());
-    EXPECT_LE(largest_difference(fast, slow), 0.051F);
+    EXPECT_LE(furthest_apart(fast, slow), 0.051F);
   }
 }
 
@@ -162,7 +162,7 @@ void spend_fold_budget(Net& net) {
 }
 
 // The result where the image is a constant, or where it is an input.
-std::vector<float> result_of(const FloatReader& reader, const Tensor& image, bool constant) {
+std::vector<float> result_where(const FloatReader& reader, const Tensor& image, bool constant) {
   Net net;
   net.input("weights", {8, 8, 3, 3});
   if (constant) {
@@ -185,10 +185,10 @@ TEST(ConstantImages, AreReadByFloatOperatorsThatAreNotFolded) {
   const Tensor image = random_floats({1, 8, 12, 10}, 5, -2.5F, 2.9F);
   for (const FloatReader& reader : float_readers()) {
     SCOPED_TRACE(reader.name);
-    const std::vector<float> expected = result_of(reader, image, false);
-    const std::vector<float> found = result_of(reader, image, true);
+    const std::vector<float> expected = result_where(reader, image, false);
+    const std::vector<float> found = result_where(reader, image, true);
     ASSERT_EQ(found.size(), expected.size());
-    EXPECT_LE(largest_difference(found, expected), 1e-4F);
+    EXPECT_LE(furthest_apart(found, expected), 1e-4F);
   }
 }
 
