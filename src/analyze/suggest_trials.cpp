@@ -1,13 +1,13 @@
 #include "analyze/suggest_trials.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "answers/answer.h"
 #include "answers/class_scores.h"
 #include "base/parallel.h"
 #include "base/stop.h"
+#include "base/stopwatch.h"
 #include "base/text.h"
 #include "calib/statistics.h"
 #include "compare/detector_check.h"
@@ -25,12 +25,6 @@
 
 namespace qtool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::int64_t top_class(const FloatOutputs& outputs, std::int64_t classes) {
   if (classes == 0 || !has_answer(outputs[0])) return -1;
@@ -210,10 +204,10 @@ const Trials::LearnedChange& Trials::learned_of(Change change) const {
   options.known_layers = &known_layers_;
   const Recipe recipe = recipe_of(change);
   StaticInputs inputs = unlearned(change, recipe);
-  const Clock::time_point start = Clock::now();
+  const Stopwatch making;
   learn(fp32_, recipe, from.samples, options, inputs);
   LearnedChange learned{std::move(inputs.learned), std::move(inputs.options.rounding),
-                        seconds_since(start)};
+                        making.seconds()};
   // Layers that were known took no time. A command has to round them too, like the first change.
   const double took = learned.seconds;
   for (const auto& [other, first] : learned_) {
@@ -271,9 +265,9 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     check_stop(options_.stop);
     try {
       saved_seconds_ = 0.0;
-      const Clock::time_point start = Clock::now();
+      const Stopwatch making;
       std::unique_ptr<Executor> executor = model(trials[i].change);
-      trials[i].making_seconds = seconds_since(start) + saved_seconds_;
+      trials[i].making_seconds = making.seconds() + saved_seconds_;
       if (executor == nullptr) continue;
       ModelPair pair = compile_pair(fp32_, executor.get(), shapes_, 1);
       fp32 = std::move(pair.fp32);

@@ -1,8 +1,8 @@
 // The times of the models that Trials makes.
-#include <chrono>
 
 #include "analyze/suggest_trials.h"
 #include "base/parallel.h"
+#include "base/stopwatch.h"
 #include "compare/model_pair.h"
 #include "compare/race_plans.h"
 #include "compare/sample_runs.h"
@@ -10,36 +10,32 @@
 #include "samples/network_inputs.h"
 
 namespace qtool {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<Tensor> Trials::first() const {
   return first_sample(samples_, options_.preprocess, options_.bad_images);
 }
 
 Trials::Seconds Trials::seconds_of_image() const {
-  const Clock::time_point before = Clock::now();
+  const Stopwatch reading;
   const std::vector<Tensor> sample =
       first_sample(samples_.unkept(), options_.preprocess, options_.bad_images);
   const std::vector<TensorView> inputs = views_of(sample);
-  const Clock::time_point begin = Clock::now();
+  const double read = reading.seconds();
+  const Stopwatch making;
   const std::unique_ptr<Executor> int8 = model({});
   const ModelPair pair = compile_pair(fp32_, int8.get(), shapes_, 1);
-  const double make = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double make = making.seconds();
   const auto seconds_of = [&](const Plan& plan) {
     Workspace workspace;
     double last = 0.0;
     for (int run = 0; run < 2; ++run) {  // the first one warms up
-      const Clock::time_point start = Clock::now();
+      const Stopwatch once;
       plan.run(inputs, workspace);
-      last = std::chrono::duration<double>(Clock::now() - start).count();
+      last = once.seconds();
     }
     return last;
   };
-  const double read = std::chrono::duration<double>(begin - before).count();
   Seconds seconds{seconds_of(*pair.fp32), 0.0, make, read};
   if (pair.int8 != nullptr) seconds.int8 = seconds_of(*pair.int8);
   return seconds;

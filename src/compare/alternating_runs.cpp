@@ -1,10 +1,10 @@
 #include "compare/alternating_runs.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/parallel.h"
 #include "base/stop.h"
+#include "base/stopwatch.h"
 #include "samples/network_inputs.h"
 
 namespace qtool {
@@ -37,10 +37,9 @@ void AlternatingRuns::run(std::int64_t warm_ups, const Progress& progress,
 }
 
 double AlternatingRuns::run_once(std::size_t model) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch run;
   outputs_.at(model) = plan(model).run(inputs_, workspaces_.at(model));
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return run.seconds();
 }
 
 void AlternatingRuns::run_steps(std::size_t model, std::span<double> seconds) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include "base/parallel.h"
 #include "base/round_up.h"
 #include "base/stop.h"
+#include "base/stopwatch.h"
 #include "base/text.h"
 #include "compare/annotated_boxes.h"
 #include "compare/detector_check.h"
@@ -31,7 +31,6 @@
 namespace qtool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kTopFive = 5;
 
 /// The results of one sample, kept until the end.
@@ -220,9 +219,9 @@ class Evaluation {
       if (!worker.states.empty()) {  // each model has its own states
         inputs = worker.states[m].inputs(static_cast<std::int64_t>(filled.front()), sample);
       }
-      const Clock::time_point start = Clock::now();
+      const Stopwatch run;
       outputs[m] = pair.plan(model).run(inputs, worker.workspaces[m]);
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      const double seconds = run.seconds();
       // The last batch may be partly empty; its time counts in proportion to the images in it.
       worker.run_seconds[m] +=
           seconds * static_cast<double>(filled.size()) / static_cast<double>(options_.batch);

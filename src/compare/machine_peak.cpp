@@ -1,19 +1,17 @@
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/stopwatch.h"
 #include "kernels/conv/conv.h"
 #include "ops/onednn/onednn.h"
 #include "qtool/compare/profile.h"
 
 namespace qtool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // The operands of a product of this extent fit in the cache of the core that computes it.
 constexpr std::int64_t kExtent = 256;
@@ -31,13 +29,13 @@ constexpr std::int64_t kCopiedBytes = std::int64_t{1} << 17;
 // `work` does `items` items.
 double best_rate(int threads, std::int64_t items, const std::function<void(int worker)>& work) {
   const auto run = [&](std::int64_t times) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch all;
     parallel_ranges(threads, threads, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t worker = begin; worker < end; ++worker) {
         for (std::int64_t i = 0; i < times; ++i) work(static_cast<int>(worker));
       }
     });
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    return all.seconds();
   };
   run(1);  // warms up
   const double once = std::max(run(1), 1e-6);

@@ -1,16 +1,15 @@
 #include "compare/race_plans.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/stop.h"
+#include "base/stopwatch.h"
 #include "compare/metrics.h"
 
 namespace qtool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kRaceWarmUps = 3;
 constexpr double kWidestRatio = 0.2;
 
@@ -30,9 +29,9 @@ std::vector<std::vector<double>> race_plans(std::span<const Plan* const> plans,
   for (std::int64_t round = -kRaceWarmUps; round < rounds; ++round) {
     for (std::size_t turn = 0; turn < plans.size(); ++turn) {
       const std::size_t p = (turn + static_cast<std::size_t>(round + kRaceWarmUps)) % plans.size();
-      const Clock::time_point start = Clock::now();
+      const Stopwatch run;
       plans[p]->run(inputs, workspaces[p]);
-      const double taken = std::chrono::duration<double>(Clock::now() - start).count();
+      const double taken = run.seconds();
       if (round >= 0) seconds[p].push_back(taken);
     }
     report_progress(progress, std::max<std::int64_t>(round + 1, 0), rounds, "measurement", "runs");

@@ -15,16 +15,10 @@ namespace qtool {
 
 namespace {
 
-using StepClock = std::chrono::steady_clock;
-
 constexpr auto kStepFunctions = std::to_array<StepFunction>({
 #define QTOOL_STEP(name, needs, gives, counts) step_##name,
 #include "pipeline/steps.inc"
 });
-
-double seconds_since(StepClock::time_point begin) {
-  return std::chrono::duration<double>(StepClock::now() - begin).count();
-}
 
 }  // namespace
 
@@ -38,7 +32,8 @@ std::span<const RecipeStep> recipe_steps() noexcept {
 }
 
 bool Making::is_over(double share) const {
-  return info_of(recipe.effort).has_budget && seconds_since(begin) >= share * recipe.budget_seconds;
+  return info_of(recipe.effort).has_budget &&
+         since_begin.seconds() >= share * recipe.budget_seconds;
 }
 
 CollectOptions Making::collect() const {
@@ -81,9 +76,9 @@ void run_steps(StepGives gives, Making& making) {
     if (step.gives != gives || !step.is_wanted(making.recipe)) continue;
     check_stop(making.options.stop);
     making.progress = making.options.begin ? making.options.begin(step) : Progress();
-    const StepClock::time_point begin = StepClock::now();
+    const Stopwatch one;
     kStepFunctions[i](making);
-    making.report.took.push_back({step.name, seconds_since(begin)});
+    making.report.took.push_back({step.name, one.seconds()});
     if (making.options.end) making.options.end(step, making.report);
   }
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <optional>
 
+#include "base/stopwatch.h"
 #include "qtool/calib/collect.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/pipeline/make_model.h"
@@ -25,7 +25,7 @@ struct Making {
   Progress progress{};  ///< of the step that runs
   std::optional<Quantized> int8{};
   std::optional<Verification> verified{};
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  Stopwatch since_begin{};
 
   /// Whether this share of the budget is spent; never where the recipe has none.
   [[nodiscard]] bool is_over(double share) const;

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "base/disjoint_sets.h"
+#include "quantize/disjoint_sets.h"
 #include "quantize/placement/operands.h"
 #include "quantize/rewrites/channel_noise.h"
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "image/keep_spread.h"
@@ -22,7 +21,8 @@ class KeptImages {
     {
       const std::lock_guard lock(mutex_);
       const auto found = images_.find(path);
-      if (found == images_.end() || !(found->second.preprocess == preprocess)) return std::nullopt;
+      if (found == images_.end() || found->second.image == nullptr) return std::nullopt;
+      if (!(found->second.preprocess == preprocess)) return std::nullopt;
       image = found->second.image;
     }
     return image->clone();
@@ -32,13 +32,13 @@ class KeptImages {
   void add(const std::filesystem::path& path, const Preprocess& preprocess, const Tensor& image) {
     {
       const std::lock_guard lock(mutex_);
-      if (image.bytes() > bytes_left_ || !taken_.insert(path).second) return;
+      if (image.bytes() > bytes_left_ || !images_.try_emplace(path).second) return;
       bytes_left_ -= image.bytes();
     }
     try {
       Kept kept{preprocess, std::make_shared<const Tensor>(image.clone())};
       const std::lock_guard lock(mutex_);
-      images_.emplace(path, std::move(kept));
+      images_[path] = std::move(kept);
     } catch (const Error&) {
       // There is no memory for a copy. It will be decoded again.
     }
@@ -52,8 +52,7 @@ class KeptImages {
 
   std::mutex mutex_;
   std::int64_t bytes_left_ = kMostKeptBytes;
-  std::set<std::filesystem::path> taken_;  // paths that are kept, or are being copied
-  std::map<std::filesystem::path, Kept> images_;
+  std::map<std::filesystem::path, Kept> images_;  // without an image while it is being copied
 };
 
 Samples::Samples(ImageSet images) : set_(std::move(images)) {}

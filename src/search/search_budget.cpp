@@ -13,9 +13,7 @@ constexpr double kUncertainShare = 0.05;
 
 }  // namespace
 
-double SearchBudget::elapsed() const {
-  return std::chrono::duration<double>(Clock::now() - begin_).count();
-}
+double SearchBudget::elapsed() const { return since_.seconds(); }
 
 bool SearchBudget::is_over() const { return elapsed() >= deadline_ + kUncertainShare * seconds_; }
 

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
+
+#include "base/stopwatch.h"
 
 namespace qtool {
 
@@ -33,9 +34,7 @@ class SearchBudget {
   [[nodiscard]] std::size_t affordable(std::size_t wanted) const;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
-  Clock::time_point begin_ = Clock::now();
+  Stopwatch since_;
   double seconds_;
   std::atomic<double> deadline_ = 0.9 * seconds_;
   double per_model_ = 0.0;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/disjoint_sets.h"
+#include "quantize/disjoint_sets.h"
 #include "quantize/rewrites/equalize_per_tensor.h"
 #include "quantize/rewrites/layer_sensitivity.h"
 #include "quantize/weights/weight_layout.h"

@@ -1,6 +1,5 @@
 #include "qtool/search/search.h"
 
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/stopwatch.h"
 #include "base/text.h"
 #include "cli/program.h"
 #include "cli/value_checks.h"
@@ -145,7 +145,7 @@ std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& s
 }
 
 void run_search(SearchCommand& options, const Command& command) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch since_begin;
   options.run.apply();
   SearchOptions search_options;
   search_options.goals = goals_of(options);
@@ -183,10 +183,9 @@ void run_search(SearchCommand& options, const Command& command) {
   search_options.bad_images = options.images.policy();
   make.preprocess = search_options.preprocess;
   make.bad_images = search_options.bad_images;
-  const auto elapsed = [begin] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  make.stop = [&] {
+    return interrupted() || since_begin.seconds() >= search_options.budget_seconds;
   };
-  make.stop = [&] { return interrupted() || elapsed() >= search_options.budget_seconds; };
   try {
     learn(*fp32.executor, recipe, samples, make, made.inputs);
   } catch (const Error& error) {
@@ -195,7 +194,7 @@ void run_search(SearchCommand& options, const Command& command) {
   const std::unique_ptr<PartialResults> partial =
       options.resume.open(options.resume.given() ? key_of(command, fp32, samples) : 0);
   search_options.partial = partial.get();
-  const double before = elapsed();
+  const double before = since_begin.seconds();
   if (before >= search_options.budget_seconds) {
     throw Error(ErrorCode::kUsage,
                 to_text("--budget: found ", options.budget, ", but reading the model and learning ",
