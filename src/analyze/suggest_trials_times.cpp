@@ -10,7 +10,6 @@
 #include "samples/network_inputs.h"
 
 namespace qtool {
-namespace {}  // namespace
 
 std::vector<Tensor> Trials::first() const {
   return first_sample(samples_, options_.preprocess, options_.bad_images);

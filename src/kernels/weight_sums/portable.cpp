@@ -4,11 +4,10 @@ namespace qtool {
 namespace {
 
 WeightSumsValues weight_sums(const float* weights, std::int64_t count, const WeightSteps& steps) {
-  const WeightSteps same = steps;  // nothing else can change it, so it stays in registers
   WeightSumsLanes lanes;
   for (std::int64_t i = 0; i + kWeightSumsLanes <= count; i += kWeightSumsLanes) {
     for (std::int64_t lane = 0; lane < kWeightSumsLanes; ++lane) {
-      lanes.add(weights[i + lane], same, lane);
+      lanes.add(weights[i + lane], steps, lane);
     }
   }
   lanes.add_rest(weights, count, steps);
