@@ -1,8 +1,10 @@
 #include "on_images/masked_shift.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -17,51 +19,62 @@
 namespace qtool {
 namespace {
 
-/// The sums over the positions of one channel.
-struct ChannelShift {
-  double difference = 0.0;
-  std::int64_t positions = 0;
+/// The sums over the positions of each channel.
+struct LayerShifts {
+  LayerShifts() = default;
+  explicit LayerShifts(std::int64_t channels)
+      : difference(static_cast<std::size_t>(channels), 0.0), positions(difference.size(), 0) {}
+
+  std::vector<double> difference;
+  std::vector<std::int64_t> positions;
 };
 
-using LayerShifts = std::vector<ChannelShift>;  // by channel
-
-/// Calls use(channel, offset in a, offset in b) for every element of two tensors of the same shape
-/// [N, C, ...]. With fewer than two axes, every element belongs to channel 0.
-template <typename Use>
-void for_each_pair(const TensorView& a, const TensorView& b, const Use& use) {
-  const Shape& shape = a.shape;
-  if (shape.rank() < 2) {
-    for (std::int64_t i = 0; i < shape.elements(); ++i) use(0, i, i);
-    return;
+/// Where the elements of a tensor [N, C, ...] are: the steps between images, channels and pixels.
+struct Steps {
+  explicit Steps(const TensorView& tensor) {
+    const std::vector<std::int64_t> strides = strides_of(tensor.shape, tensor.layout);
+    image = strides[0];
+    channel = strides[1];
+    pixel = strides.size() > 2 ? strides.back() : 0;
   }
-  const std::vector<std::int64_t> from_a = strides_of(shape, a.layout);
-  const std::vector<std::int64_t> from_b = strides_of(shape, b.layout);
-  const std::int64_t images = shape[0];
-  const std::int64_t channels = shape[1];
-  const std::int64_t pixels = images * channels == 0 ? 0 : shape.elements() / (images * channels);
-  for (std::int64_t n = 0; n < images; ++n) {
-    for (std::int64_t p = 0; p < pixels; ++p) {
-      const bool inside = shape.rank() > 2;
-      const std::int64_t at_a = n * from_a[0] + (inside ? p * from_a.back() : 0);
-      const std::int64_t at_b = n * from_b[0] + (inside ? p * from_b.back() : 0);
-      for (std::int64_t c = 0; c < channels; ++c) {
-        use(c, at_a + c * from_a[1], at_b + c * from_b[1]);
-      }
-    }
+  std::int64_t image;
+  std::int64_t channel;
+  std::int64_t pixel;
+};
+
+/// Adds q - y for one position of each channel, where the activation passes y. A value y that is
+/// not finite is always added, so that the sum is not finite either. Without branches, because
+/// which values pass is unpredictable.
+[[gnu::always_inline]] inline void add_position(const float* y, std::int64_t step_y, const float* q,
+                                                std::int64_t step_q, const ComparedLayer& layer,
+                                                LayerShifts& sums) {
+  double* difference = sums.difference.data();
+  std::int64_t* positions = sums.positions.data();
+  const std::int64_t channels = std::ssize(sums.difference);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const float real = y[c * step_y];
+    const bool passes = (real > layer.above) & (real < layer.below);
+    const bool is_finite = std::abs(real) <= std::numeric_limits<float>::max();
+    const std::uint64_t counts = (passes | !is_finite) ? 1 : 0;
+    const double error = static_cast<double>(q[c * step_q]) - static_cast<double>(real);
+    // Compilers make a branch of a choice between `error` and 0.
+    difference[c] += std::bit_cast<double>(std::bit_cast<std::uint64_t>(error) & (0 - counts));
+    positions[c] += static_cast<std::int64_t>(counts);
   }
 }
 
 class Comparison {
  public:
-  Comparison(const Executor& fp32, const Executor& int8, std::span<const ComparedLayer> layers,
-             const Samples& samples, const CollectOptions& collect)
-      : fp32_(fp32), int8_(int8), layers_(layers), samples_(samples), collect_(collect) {
-    require_inputs_for(samples, fp32.graph());
-    for (const ComparedLayer& layer : layers) {
-      fp32_options_.observe.push_back(layer.fp32);
-      int8_options_.observe.push_back(layer.int8);
-    }
-    fp32_options_.threads = int8_options_.threads = 1;
+  Comparison(const Graph& network, NetworkByDepth& fp32, NetworkByDepth& int8,
+             std::span<const ComparedLayer> layers, const Samples& samples,
+             const CollectOptions& collect)
+      : network_(network),
+        fp32_(fp32),
+        int8_(int8),
+        layers_(layers),
+        samples_(samples),
+        collect_(collect) {
+    require_inputs_for(samples, network);
   }
 
   struct Worker {
@@ -73,54 +86,69 @@ class Comparison {
 
   /// The sums of one sample. A sample that cannot be used is added to `bad` and gives nothing.
   std::optional<std::vector<LayerShifts>> of_sample(std::int64_t item, Worker& worker,
-                                                    std::vector<BadImage>& bad) const {
-    const std::optional<std::vector<Tensor>> sample =
-        samples_.load(item, collect_.preprocess, collect_.bad_images, bad);
-    if (!sample) return std::nullopt;
-    const InputShapes shapes = shapes_for(samples_, fp32_.graph(), *sample);
+                                                    std::vector<BadImage>& bad) {
+    std::vector<Tensor> inputs;
+    InputShapes shapes;
+    if (fp32_.needs_inputs(item) || int8_.needs_inputs(item)) {
+      std::optional<std::vector<Tensor>> sample =
+          samples_.load(item, collect_.preprocess, collect_.bad_images, bad);
+      if (!sample) return std::nullopt;
+      inputs = *std::move(sample);
+      shapes = shapes_for(samples_, network_, inputs);
+    }
     const FlushDenormals flush;
-    const std::vector<TensorView> views = views_of(*sample);
     worker.reals.resize(layers_.size());
     worker.layouts.resize(layers_.size());
-    fp32_.compile(shapes, fp32_options_)
-        ->run(views, worker.fp32, [&](std::size_t i, const TensorView& tensor) {
-          worker.reals[i] = Tensor::of<float>(tensor.shape, tensor.values<float>());
-          worker.layouts[i] = tensor.layout;
-        });
+    fp32_.run(item, inputs, shapes, worker.fp32, [&](std::size_t i, const TensorView& tensor) {
+      worker.reals[i] = Tensor::of<float>(tensor.shape, tensor.values<float>());
+      worker.layouts[i] = tensor.layout;
+    });
     std::vector<LayerShifts> sums(layers_.size());
-    int8_.compile(shapes, int8_options_)
-        ->run(views, worker.int8, [&](std::size_t i, const TensorView& tensor) {
-          const Tensor& reals = worker.reals[i];
-          const TensorView real(reals.data(), DType::kFloat32, reals.shape(), worker.layouts[i]);
-          sums[i] = compare(layers_[i], real, tensor);
-          check(sums[i], layers_[i], item);
-        });
-    return sums;
-  }
-
- private:
-  static LayerShifts compare(const ComparedLayer& layer, const TensorView& real,
-                             const TensorView& other) {
-    const Shape& shape = real.shape;
-    LayerShifts sums(shape.rank() < 2 ? 1 : static_cast<std::size_t>(shape[1]));
-    const float* y = real.values<float>().data();
-    const float* q = other.values<float>().data();
-    for_each_pair(real, other, [&](std::int64_t c, std::int64_t in_real, std::int64_t in_other) {
-      const float value = y[in_real];
-      // A value that is not finite is always added, so that check() finds the sum not finite.
-      if (value <= layer.above || value >= layer.below) {
-        if (std::isfinite(value)) return;
-      }
-      ChannelShift& sum = sums[static_cast<std::size_t>(c)];
-      sum.difference += static_cast<double>(q[in_other]) - static_cast<double>(value);
-      ++sum.positions;
+    int8_.run(item, inputs, shapes, worker.int8, [&](std::size_t i, const TensorView& tensor) {
+      const Tensor& reals = worker.reals[i];
+      const TensorView real(reals.data(), DType::kFloat32, reals.shape(), worker.layouts[i]);
+      sums[i] = compare(layers_[i], real, tensor);
+      check(sums[i], layers_[i], item);
     });
     return sums;
   }
 
+ private:
+  /// Tensors with fewer than two axes have one channel.
+  static LayerShifts compare(const ComparedLayer& layer, const TensorView& real,
+                             const TensorView& other) {
+    const Shape& shape = real.shape;
+    const float* y = real.values<float>().data();
+    const float* q = other.values<float>().data();
+    if (shape.rank() < 2) {
+      LayerShifts sums(1);
+      for (std::int64_t i = 0; i < shape.elements(); ++i) {
+        add_position(y + i, 0, q + i, 0, layer, sums);
+      }
+      return sums;
+    }
+    LayerShifts sums(shape[1]);
+    const Steps in_y(real);
+    const Steps in_q(other);
+    const std::int64_t columns = shape[0] * shape[1];
+    const std::int64_t pixels = columns == 0 ? 0 : shape.elements() / columns;
+    for (std::int64_t n = 0; n < shape[0]; ++n) {
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        const float* at_y = y + n * in_y.image + p * in_y.pixel;
+        const float* at_q = q + n * in_q.image + p * in_q.pixel;
+        if (in_y.channel == 1 && in_q.channel == 1) {
+          add_position(at_y, 1, at_q, 1, layer, sums);  // the usual case, compiled for itself
+        } else {
+          add_position(at_y, in_y.channel, at_q, in_q.channel, layer, sums);
+        }
+      }
+    }
+    return sums;
+  }
+
   void check(const LayerShifts& sums, const ComparedLayer& layer, std::int64_t item) const {
-    for (std::size_t c = 0; c < sums.size(); ++c) {
-      if (std::isfinite(sums[c].difference)) continue;
+    for (std::size_t c = 0; c < sums.difference.size(); ++c) {
+      if (std::isfinite(sums.difference[c])) continue;
       throw Error(
           ErrorCode::kInvalidArgument,
           to_text(samples_.noun(), " '", samples_.path(item).string(), "', tensor '", layer.fp32,
@@ -128,13 +156,12 @@ class Comparison {
     }
   }
 
-  const Executor& fp32_;
-  const Executor& int8_;
+  const Graph& network_;
+  NetworkByDepth& fp32_;
+  NetworkByDepth& int8_;
   std::span<const ComparedLayer> layers_;
   const Samples& samples_;
   const CollectOptions& collect_;
-  CompileOptions fp32_options_;
-  CompileOptions int8_options_;
 };
 
 /// Adds up the sums of samples in the order of the list, even if they become ready in another
@@ -162,9 +189,9 @@ class OrderedTotal {
     MaskedShifts result{{}, std::move(bad_)};
     for (const LayerShifts& layer : total_) {
       std::vector<double>& shift = result.by_layer.emplace_back();
-      for (const ChannelShift& sum : layer) {
-        shift.push_back(sum.difference /
-                        (static_cast<double>(sum.positions) + kShiftlessPositions));
+      for (std::size_t c = 0; c < layer.difference.size(); ++c) {
+        shift.push_back(layer.difference[c] /
+                        (static_cast<double>(layer.positions[c]) + kShiftlessPositions));
       }
     }
     return result;
@@ -177,10 +204,12 @@ class OrderedTotal {
     any_ = true;
     for (std::size_t i = 0; i < total_.size(); ++i) {
       const LayerShifts& layer = (*ready.sums)[i];
-      total_[i].resize(std::max(total_[i].size(), layer.size()));
-      for (std::size_t c = 0; c < layer.size(); ++c) {
-        total_[i][c].difference += layer[c].difference;
-        total_[i][c].positions += layer[c].positions;
+      const std::size_t channels = std::max(total_[i].difference.size(), layer.difference.size());
+      total_[i].difference.resize(channels, 0.0);
+      total_[i].positions.resize(channels, 0);
+      for (std::size_t c = 0; c < layer.difference.size(); ++c) {
+        total_[i].difference[c] += layer.difference[c];
+        total_[i].positions[c] += layer.positions[c];
       }
     }
   }
@@ -194,10 +223,10 @@ class OrderedTotal {
 
 }  // namespace
 
-MaskedShifts masked_shifts(const Executor& fp32, const Executor& int8,
+MaskedShifts masked_shifts(const Graph& network, NetworkByDepth& fp32, NetworkByDepth& int8,
                            std::span<const ComparedLayer> layers, const Samples& samples,
                            const CollectOptions& collect, const std::function<void()>& each_image) {
-  const Comparison comparison(fp32, int8, layers, samples, collect);
+  Comparison comparison(network, fp32, int8, layers, samples, collect);
   const int threads = resolve_threads(collect.threads);
   std::vector<Comparison::Worker> workers(static_cast<std::size_t>(threads));
   OrderedTotal total(static_cast<std::size_t>(samples.size()), layers.size());

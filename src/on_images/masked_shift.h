@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "on_images/network_by_depth.h"
 #include "qtool/calib/collect.h"
-#include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"
 
@@ -38,11 +39,12 @@ struct MaskedShifts {
 /// activation cuts off. Without m, rare values of this kind would move the mean.
 /// Each image runs on one thread, and the sums are added in the order of the list. The result
 /// therefore does not depend on the number of threads. `each_image` is called after each image, by
-/// one thread at a time. Throws as collect() does. Cost: one run of both graphs per image. Memory:
-/// per thread, one run of both graphs and the FP32 results; and 16 bytes per channel for each image
-/// that waits for an earlier one.
+/// one thread at a time. `network` is the FP32 graph, whose inputs the images become. Throws as
+/// collect() does. Cost: one run of both networks per image. Memory: per thread, one run of both
+/// networks and the FP32 results; and 16 bytes per channel for each image that waits for an earlier
+/// one.
 /// Source: the project's own; Nagel et al., arXiv 1906.04721, appendix D, has it without m.
-MaskedShifts masked_shifts(const Executor& fp32, const Executor& int8,
+MaskedShifts masked_shifts(const Graph& network, NetworkByDepth& fp32, NetworkByDepth& int8,
                            std::span<const ComparedLayer> layers, const Samples& samples,
                            const CollectOptions& collect, const std::function<void()>& each_image);
 

@@ -1,65 +1,54 @@
 #include "on_images/sequential_correction.h"
 
 #include <algorithm>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "base/stop.h"
 #include "base/text.h"
-#include "graph/id_map.h"
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "on_images/masked_shift.h"
-#include "quantize/groundwork.h"
+#include "on_images/network_by_depth.h"
+#include "qtool/compare/evaluate.h"
+#include "quantize/placement/placement.h"
 #include "quantize/rounding/input_moments.h"
+#include "quantize/static_models.h"
 #include "quantize/weights/weight_ports.h"
+#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
 
+/// The most bytes of tensors that are kept between two depths, see NetworkByDepth. Reals take four
+/// times the bytes of integers.
+constexpr std::int64_t kMostKeptReals = std::int64_t{192} << 20;
+constexpr std::int64_t kMostKeptIntegers = std::int64_t{48} << 20;
+
 struct MeasuredLayer {
   NodeId id = kNoNode;
   std::string name;
-  /// The number of measured layers on the longest path from an input to this layer, including it.
-  std::int64_t depth = 0;
+  std::int64_t depth = 0;  ///< of its results, see depths_of()
 };
 
-/// The layers whose bias can be corrected, in the graph's order.
-std::vector<MeasuredLayer> layers_of(const Graph& graph, const QuantizeReport& report) {
-  std::vector<MeasuredLayer> layers;
-  IdMap<ValueId, std::int64_t> depth(graph.value_limit(), 0);
-  std::unordered_map<std::string_view, const NodeReport*> reports;
-  for (const NodeReport& node : report.nodes) reports.emplace(node.node, &node);
-  for (const NodeId id : graph.nodes()) {
-    const Node& node = graph.node(id);
-    std::int64_t deepest = 0;
-    for (const ValueId input : node.inputs) {
-      if (input != kNoValue) deepest = std::max(deepest, depth[input]);
-    }
-    const auto placed = reports.find(name_of(graph, id));
-    const bool corrected = placed != reports.end() && placed->second->role == NodeRole::kInteger &&
-                           has_bias_input(traits_of(node)) && weight_ports(graph, id).has_value();
-    if (corrected) layers.push_back({id, placed->second->node, ++deepest});
-    for (const ValueId output : node.outputs) {
-      if (output != kNoValue) depth[output] = deepest;
-    }
-  }
-  return layers;
+std::vector<NodeId> ids_of(std::span<const MeasuredLayer> layers) {
+  std::vector<NodeId> ids;
+  for (const MeasuredLayer& layer : layers) ids.push_back(layer.id);
+  return ids;
 }
 
-/// Makes `results` the only outputs of the graph and removes the nodes that they do not need.
-void cut_at(Graph& graph, std::span<const ValueId> results) {
-  const auto wanted = [&](ValueId id) {
-    return std::find(results.begin(), results.end(), id) != results.end();
-  };
-  for (const ValueId output : std::vector<ValueId>(graph.outputs())) {
-    if (!wanted(output)) graph.replace_output(output, results.front());
+/// The layers whose bias can be corrected, in the graph's order.
+std::vector<MeasuredLayer> layers_of(const Graph& graph, const Placement& placement) {
+  std::vector<MeasuredLayer> layers;
+  for (const NodePlacement& placed : placement.nodes) {
+    if (placed.role != NodeRole::kInteger || !has_bias_input(traits_of(graph.node(placed.id)))) {
+      continue;
+    }
+    if (!weight_ports(graph, placed.id)) continue;
+    layers.push_back({placed.id, std::string(name_of(graph, placed.id))});
   }
-  for (const ValueId result : results) {
-    if (!graph.is_output(result)) graph.add_output(result);
-  }
-  graph.remove_dead_nodes();
+  const IdMap<ValueId, std::int64_t> depths = depths_of(graph, ids_of(layers));
+  for (MeasuredLayer& layer : layers) layer.depth = depths[graph.node(layer.id).outputs[0]];
+  return layers;
 }
 
 /// The results of a layer in both graphs, before the activation.
@@ -70,14 +59,6 @@ ComparedLayer compared(const Graph& fp32, const Graph& int8, NodeId id) {
           passed.above, passed.below};
 }
 
-/// The part of the graph that computes the results of `layers`.
-Graph until(Graph graph, std::span<const NodeId> layers) {
-  std::vector<ValueId> results;
-  for (const NodeId layer : layers) results.push_back(graph.node(layer).outputs[0]);
-  cut_at(graph, results);
-  return graph;
-}
-
 }  // namespace
 
 ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
@@ -86,46 +67,47 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
   StaticOptions corrected = options;
   corrected.bias_correction = BiasCorrection::kSequential;
   corrected.form = ModelForm::kQdq;  // the results of layers are compared as reals
-  Learned known = learned;
-  known.bias_shifts.clear();
-  // The model is quantized again for each depth. The search for the scales of the weights takes
-  // longest by far. The scales do not depend on the biases, so they are searched only once.
-  CalibrationTable scaled = table;
-  fill_weight_entries(fp32.graph(), options, scaled, learned);
-  const auto quantized = [&] { return quantize(fp32.graph(), scaled, corrected, known); };
-  const std::vector<MeasuredLayer> layers = layers_of(fp32.graph(), quantized().report);
+  StaticModels models(fp32.graph(), table, corrected, learned, StaticModels::Keep::kLayers);
+  // Rewrites change the results of layers, so the reference must be the rewritten graph.
+  const bool is_rewritten = !models.ground().rewrites().names.empty();
+  const Graph& real = is_rewritten ? models.ground().graph() : fp32.graph();
+  const std::vector<MeasuredLayer> layers = layers_of(real, models.ground().placement());
   std::int64_t deepest = 0;
   for (const MeasuredLayer& layer : layers) deepest = std::max(deepest, layer.depth);
-
-  // Rewrites change the results of layers, so the reference must be the rewritten graph.
-  const Groundwork ground = lay_groundwork(fp32.graph(), table, options, learned);
-  const bool is_rewritten = !ground.rewrites().names.empty();
-  const Graph& real = is_rewritten ? ground.graph() : fp32.graph();
   const std::int64_t total = samples.size() * deepest;
   std::int64_t done = 0;
+  BiasShifts shifts;
   std::vector<BadImage> bad;
+  if (total == 0) return {};
+  const InputShapes shapes =
+      shapes_for(samples, real, first_sample(samples, collect.preprocess, collect.bad_images));
+  NetworkByDepth exact(samples.size(), shapes, kMostKeptReals);
+  NetworkByDepth int8(samples.size(), shapes, kMostKeptIntegers);
   for (std::int64_t depth = 1; depth <= deepest; ++depth) {
-    std::vector<NodeId> now;
+    const Graph graph = models.with(shifts).graph;
+    NetworkByDepth::Target fp32_target{real, ids_of(layers), depth, {}};
+    NetworkByDepth::Target int8_target{graph, ids_of(layers), depth, {}};
     std::vector<std::string> names;
+    std::vector<ComparedLayer> pairs;
     for (const MeasuredLayer& layer : layers) {
       if (layer.depth != depth) continue;
-      now.push_back(layer.id);
       names.push_back(layer.name);
+      pairs.push_back(compared(real, graph, layer.id));
+      fp32_target.results.push_back(pairs.back().fp32);
+      int8_target.results.push_back(pairs.back().int8);
     }
-    const Executor int8(until(quantized().graph, now));
-    const Executor exact(until(real, now));
-    std::vector<ComparedLayer> pairs;
-    for (const NodeId id : now) pairs.push_back(compared(real, int8.graph(), id));
-    MaskedShifts shifts = masked_shifts(exact, int8, pairs, samples, collect, [&] {
+    exact.go_to(std::move(fp32_target));
+    int8.go_to(std::move(int8_target));
+    MaskedShifts measured = masked_shifts(real, exact, int8, pairs, samples, collect, [&] {
       report_progress(collect.progress, ++done, total, "bias correction",
                       to_text(samples.noun(), "s"));
     });
     for (std::size_t i = 0; i < names.size(); ++i) {
-      known.bias_shifts.emplace(names[i], std::move(shifts.by_layer[i]));
+      shifts.emplace(names[i], std::move(measured.by_layer[i]));
     }
-    bad = std::move(shifts.bad);  // every run finds the same bad images
+    bad = std::move(measured.bad);  // every run finds the same bad images
   }
-  return {std::move(known.bias_shifts), std::move(bad)};
+  return {std::move(shifts), std::move(bad)};
 }
 
 }  // namespace qtool

@@ -26,12 +26,13 @@ struct ShiftsOnImages {
 /// `fp32` holds the prepared graph that `table` belongs to. `collect` says how to read the images;
 /// its tensors are ignored. The progress counts images over all runs. The result does not depend on
 /// the number of threads. Throws as quantize() and collect() do.
-/// Cost: about half an FP32 and half an INT8 inference and one decoded image per image and layer.
-/// Memory: as collect(), plus the results of the layers of one run, plus 16 bytes per output
-/// channel of these layers for each image that waits for an earlier one.
-/// Source: Nagel et al., arXiv 1906.04721, appendix D (empirical bias correction). Differs from
-/// source: positions that the activation cuts off do not count, because rare large values at such
-/// positions move the plain mean although no later layer sees them.
+/// Cost: about two FP32 and two INT8 inferences and one decoded image per image; see
+/// NetworkByDepth. Memory: as collect(), plus 240 MiB of tensors, the integers and the real numbers
+/// of all weights, the results of the layers of one run, and 16 bytes per output channel of these
+/// layers for each image that waits for an earlier one. Source: Nagel et al., arXiv 1906.04721,
+/// appendix D (empirical bias correction). Differs from source: positions that the activation cuts
+/// off do not count, because rare large values at such positions move the plain mean although no
+/// later layer sees them.
 ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
                                       const StaticOptions& options, const Learned& learned,
                                       const Samples& samples, const CollectOptions& collect);
