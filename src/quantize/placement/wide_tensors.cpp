@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -65,7 +66,8 @@ class WidePlacement {
 
   /// Takes out the functions that read the tensor.
   std::vector<ElementFunction> take_functions(ValueId tensor) {
-    const std::string reason = to_text("its input '", graph_.value(tensor).name, "' keeps 16 bits");
+    // The name of the tensor would give each node a line of its own in the report.
+    constexpr std::string_view kReason = "its input keeps 16 bits";
     std::vector<ElementFunction> taken;
     std::vector<ElementFunction>& functions = placement_.functions;
     const auto others = std::stable_partition(
@@ -76,7 +78,7 @@ class WidePlacement {
     for (const ElementFunction& function : taken) {
       for (const NodeId id : function.nodes) {
         rows_.at(id)->role = NodeRole::kFloat;
-        rows_.at(id)->reason = reason;
+        rows_.at(id)->reason = kReason;
       }
     }
     return taken;

@@ -96,7 +96,7 @@ TEST_F(WideTensors, AreReadUnroundedByFunctions) {
   for (const NodeReport& node : wide.report.nodes) {
     if (node.node != "s1") continue;
     EXPECT_EQ(node.role, NodeRole::kFloat);
-    EXPECT_EQ(node.reason, "its input 'c1_out' keeps 16 bits");
+    EXPECT_EQ(node.reason, "its input keeps 16 bits");
   }
 }
 
