@@ -1,7 +1,7 @@
 #include "compare/tensor_rounding.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "ops/strides.h"
@@ -60,43 +60,117 @@ Range central_range(const LevelHistogram& histogram, const Range& seen, double s
           high + 1 == bins ? seen.max : std::min(middle(high), seen.max)};
 }
 
+namespace {
+
+// Vectors of four values, on every machine: they need no particular instruction set.
+constexpr std::size_t kRoundingLanes = 4;
+using Floats = float __attribute__((vector_size(16)));
+using Ints = std::int32_t __attribute__((vector_size(16)));
+using Doubles = double __attribute__((vector_size(32)));
+
+// NaN stays NaN.
+Floats raise(Floats x, float least) { return x < least ? Floats{} + least : x; }
+Floats lower(Floats x, float most) { return x > most ? Floats{} + most : x; }
+
+/// round_values() for four values at a time. Each sum is made of four sums, one per lane.
+class LaneRounding {
+ public:
+  LaneRounding(const QuantizedActivation& activation, LevelCounts* counts)
+      : activation_(activation),
+        counts_(counts),
+        bins_(activation),
+        lowest_(static_cast<float>(activation.limits.min - activation.affine.zero_point)),
+        highest_(static_cast<float>(activation.limits.max - activation.affine.zero_point)) {}
+
+  /// Rounds `count` values, 1 to 4.
+  void add(const float* values, std::size_t count, float* out) {
+    // The lanes behind the values hold the last value, which changes no extreme.
+    float four[kRoundingLanes];
+    for (std::size_t i = 0; i < kRoundingLanes; ++i) four[i] = values[std::min(i, count - 1)];
+    Floats x;
+    std::memcpy(&x, four, sizeof(x));
+    const Floats clipped = lower(raise(x, activation_.low), activation_.high);
+    const Floats level = level_of(clipped);
+    const Floats kept = lower(raise(level, lowest_), highest_);
+    least_ = kept < least_ ? kept : least_;
+    most_ = kept > most_ ? kept : most_;
+    seen_min_ = x < seen_min_ ? x : seen_min_;
+    seen_max_ = x > seen_max_ ? x : seen_max_;
+    const Floats y = kept * activation_.affine.scale;
+    std::memcpy(out, &y, count * sizeof(float));
+    if (counts_ != nullptr) {
+      const Floats counted = level_of(x);
+      for (std::size_t i = 0; i < count; ++i) counts_->add(bins_, counted[i]);
+    }
+    Ints differs = (kept != level) | (clipped != x);  // -1 where true
+    Doubles signal = __builtin_convertvector(x, Doubles);
+    Doubles noise = signal - __builtin_convertvector(y, Doubles);
+    for (std::size_t i = count; i < kRoundingLanes; ++i) {
+      differs[i] = 0;
+      signal[i] = 0.0;
+      noise[i] = 0.0;
+    }
+    saturated_ -= differs;
+    signal_ += signal * signal;
+    noise_ += noise * noise;
+  }
+
+  /// Adds what the lanes hold to `result`.
+  void finish(TensorRounding& result) const {
+    float least = highest_;
+    float most = lowest_;
+    for (std::size_t i = 0; i < kRoundingLanes; ++i) {
+      result.saturated += saturated_[i];
+      result.sums.signal += signal_[i];
+      result.sums.noise += noise_[i];
+      result.seen = {std::min(result.seen.min, seen_min_[i]),
+                     std::max(result.seen.max, seen_max_[i])};
+      least = std::min(least, least_[i]);
+      most = std::max(most, most_[i]);
+    }
+    result.lowest = std::min(result.lowest, static_cast<std::int32_t>(least));
+    result.highest = std::max(result.highest, static_cast<std::int32_t>(most));
+  }
+
+ private:
+  /// The nearest levels, ties to even. Levels beyond the bins become those of the outermost bins,
+  /// which are beyond the integers of the type. So their magnitude is far below 2^22, and adding
+  /// and subtracting 1.5 * 2^23 rounds them.
+  [[nodiscard]] Floats level_of(Floats x) const {
+    constexpr float kRound = 12582912.0F;
+    return (lower(raise(x / activation_.affine.scale, bins_.first), bins_.last) + kRound) - kRound;
+  }
+
+  const QuantizedActivation& activation_;
+  LevelCounts* counts_;
+  LevelBins bins_;
+  float lowest_;
+  float highest_;
+  Floats least_ = Floats{} + highest_;
+  Floats most_ = Floats{} + lowest_;
+  Floats seen_min_{};
+  Floats seen_max_{};
+  Ints saturated_{};
+  Doubles signal_{};
+  Doubles noise_{};
+};
+
+// So many values per lane cannot overflow a count of 32 bits.
+constexpr std::size_t kMostRounded = std::size_t{1} << 30;
+
+}  // namespace
+
 TensorRounding round_values(const QuantizedActivation& activation, std::span<const float> values,
                             float* out, LevelCounts* counts) {
   TensorRounding result;
   result.count = std::ssize(values);
-  const auto lowest = static_cast<float>(activation.limits.min - activation.affine.zero_point);
-  const auto highest = static_cast<float>(activation.limits.max - activation.affine.zero_point);
-  float least = highest;
-  float most = lowest;
-  Range seen;
-  std::int64_t saturated = 0;
-  double signal = 0.0;
-  double noise = 0.0;
-  const LevelBins bins(activation);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const float x = values[i];
-    const float clipped = std::min(std::max(x, activation.low), activation.high);
-    const float level = std::nearbyint(clipped / activation.affine.scale);
-    if (counts != nullptr) {
-      counts->add(bins, clipped == x ? level : std::nearbyint(x / activation.affine.scale));
+  for (std::size_t begin = 0; begin < values.size(); begin += kMostRounded) {
+    const std::size_t end = std::min(values.size(), begin + kMostRounded);
+    LaneRounding rounding(activation, counts);
+    for (std::size_t i = begin; i < end; i += kRoundingLanes) {
+      rounding.add(&values[i], std::min(kRoundingLanes, end - i), out + i);
     }
-    const float kept = std::min(std::max(level, lowest), highest);
-    saturated += static_cast<std::int64_t>(kept != level || clipped != x);
-    least = std::min(least, kept);
-    most = std::max(most, kept);
-    seen.min = std::min(seen.min, x);
-    seen.max = std::max(seen.max, x);
-    const float y = kept * activation.affine.scale;
-    out[i] = y;
-    signal += double{x} * double{x};
-    noise += (double{x} - double{y}) * (double{x} - double{y});
-  }
-  result.saturated = saturated;
-  result.sums = {signal, noise};
-  result.seen = seen;
-  if (!values.empty()) {
-    result.lowest = static_cast<std::int32_t>(least);
-    result.highest = static_cast<std::int32_t>(most);
+    rounding.finish(result);
   }
   return result;
 }
