@@ -26,6 +26,9 @@
 namespace qtool {
 namespace {
 
+/// The most bytes of FP32 outputs that are kept for all samples together.
+constexpr std::int64_t kMostReferenceBytes = std::int64_t{64} << 20;
+
 std::int64_t top_class(const FloatOutputs& outputs, std::int64_t classes) {
   if (classes == 0 || !has_answer(outputs[0])) return -1;
   return top_k(outputs[0], 1).front();
@@ -111,6 +114,7 @@ Trials::Trials(const Executor& fp32, const StaticInputs& base, const Samples& sa
                            classes_of(fp32, first, 1, Requantization::kFloat));
   }
   shapes_ = shapes_of(first);
+  references_.resize(static_cast<std::size_t>(samples.size()));
 }
 
 const CalibrationTable* Trials::table_by_method(const std::string& method) const {
@@ -256,6 +260,24 @@ void Trials::run(std::span<Trial> trials) const {
   }
 }
 
+std::vector<TensorView> Trials::reference(const Plan& fp32, std::size_t sample,
+                                          std::span<const TensorView> inputs,
+                                          Workspace& workspace) const {
+  std::vector<Tensor>& kept = references_[sample];
+  if (!kept.empty()) return views_of(kept);
+  const std::span<const TensorView> outputs = fp32.run(inputs, workspace);
+  std::int64_t bytes = 0;
+  for (const TensorView& output : outputs) {
+    bytes += output.shape.elements() * size_of(output.dtype);
+  }
+  if (reference_bytes_.fetch_add(bytes) + bytes <= kMostReferenceBytes) {
+    for (const TensorView& output : outputs) kept.push_back(to_tensor(output));
+  } else {
+    reference_bytes_ -= bytes;
+  }
+  return {outputs.begin(), outputs.end()};
+}
+
 void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const {
   std::vector<std::unique_ptr<Executor>> executors;
   std::vector<std::shared_ptr<const Plan>> plans;
@@ -324,7 +346,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
         worker.int8.resize(plans.size());
         TriedAnswers& answer = answers[entry % kSampleBlock];
         answer.usable = true;
-        const std::span<const TensorView> reals = fp32->run(inputs, worker.fp32);
+        const std::vector<TensorView> reals = reference(*fp32, entry, inputs, worker.fp32);
         worker.reference.keep(reals);
         const FloatOutputs real_floats(reals);
         answer.fp32 = all_answered(real_floats);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
@@ -53,7 +55,8 @@ class Trials {
   /// The table that another method gives; null where the method refuses. Needs
   /// SuggestOptions::statistics.
   [[nodiscard]] const CalibrationTable* table_by_method(const std::string& method) const;
-  /// Fills in the noise and the score of each trial. Runs FP32 again for every kTogether trials.
+  /// Fills in the noise and the score of each trial. Cost: one run of each model per sample, and
+  /// one of FP32; see reference().
   void run(std::span<Trial> trials) const;
   /// The images that the runs left out, in the order of the list. Every run leaves out the same.
   [[nodiscard]] const std::vector<BadImage>& bad() const noexcept { return bad_; }
@@ -96,6 +99,11 @@ class Trials {
   /// The inputs of the model with the change, without anything that is learned.
   [[nodiscard]] StaticInputs unlearned(const Change& change, const Recipe& recipe) const;
   void run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const;
+  /// The outputs of FP32 for a sample. They are computed by the first run of the sample and kept,
+  /// unless there is no room. The views are valid until the next run on the same workspace.
+  [[nodiscard]] std::vector<TensorView> reference(const Plan& fp32, std::size_t sample,
+                                                  std::span<const TensorView> inputs,
+                                                  Workspace& workspace) const;
 
   const Executor& fp32_;
   const StaticInputs& base_;
@@ -111,6 +119,8 @@ class Trials {
   mutable KnownLayers known_layers_;
   mutable double saved_seconds_ = 0.0;  ///< what a command would have taken longer to learn
   mutable std::vector<BadImage> bad_;
+  mutable std::vector<std::vector<Tensor>> references_;  ///< by sample; empty where none are kept
+  mutable std::atomic<std::int64_t> reference_bytes_ = 0;
 };
 
 }  // namespace qtool
