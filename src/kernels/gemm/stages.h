@@ -51,14 +51,18 @@ void store_part(const T* values, std::int64_t count, T* out) {
 void store_floats(const GemmCall& call, const Columns& columns, const __m256i* sums,
                   std::int64_t row) {
   const float* addend = call.onto == nullptr ? call.addend : call.onto + row * call.onto_stride;
-  alignas(32) float part[kPanel] = {};
-  store_part(addend, call.channels, part);  // no read beyond the last channel
-  for (unsigned half = 0; half < 2; ++half) {
-    const __m256 real =
-        _mm256_add_ps(scale(sums[half], columns.multiplier[half]), _mm256_load_ps(part + 8 * half));
-    _mm256_store_ps(part + 8 * half, real);
+  float* out = static_cast<float*>(call.output) + row * call.output_stride;
+  for (std::int64_t half = 0, left = call.channels; left > 0; ++half, left -= 8) {
+    const __m256 product = scale(sums[half], columns.multiplier[half]);
+    if (left >= 8) {
+      _mm256_storeu_ps(out + 8 * half, _mm256_add_ps(product, _mm256_loadu_ps(addend + 8 * half)));
+      continue;
+    }
+    alignas(32) float part[8] = {};
+    store_part(addend + 8 * half, left, part);  // no read beyond the last channel
+    _mm256_store_ps(part, _mm256_add_ps(product, _mm256_load_ps(part)));
+    store_part(part, left, out + 8 * half);
   }
-  store_part(part, call.channels, static_cast<float*>(call.output) + row * call.output_stride);
 }
 
 void store_sums(const GemmCall& call, const __m256i* sums, std::int64_t row) {
