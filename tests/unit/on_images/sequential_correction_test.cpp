@@ -238,6 +238,47 @@ TEST_F(SequentialCorrectionTest, StopsWhenAsked) {
   }
 }
 
+// The tensors that are kept of an INT8 network are those behind QuantizeLinear, so that the layers
+// which read them still run on integers.
+TEST_F(SequentialCorrectionTest, IntegerNetworksGiveTheSameFromKeptTensors) {
+  learned_.bias_shifts = shifts();
+  const Graph int8 = quantized(options_);
+  std::vector<NodeId> layers;
+  for (const NodeId id : int8.nodes()) {
+    if (int8.node(id).op_type == "Conv") layers.push_back(id);
+  }
+  ASSERT_EQ(layers.size(), 3U);
+  const Shape shape{1, 3, kCorrectedSide, kCorrectedSide};
+  const InputShapes shapes{{"image", shape}};
+  std::vector<Tensor> inputs;
+  inputs.push_back(normal_floats(shape, 7, 0.0F, 1.0F));
+  NetworkByDepth keeping(1, shapes, 1 << 20);
+  NetworkByDepth forgetting(1, shapes, 0);
+  const auto results_of = [&](NetworkByDepth& network, const NetworkByDepth::Target& target,
+                              bool needs_inputs) {
+    std::vector<Tensor> results;
+    Workspace workspace;
+    network.go_to(target);
+    EXPECT_EQ(network.needs_inputs(0), needs_inputs);
+    const std::span<const Tensor> given =
+        needs_inputs ? std::span<const Tensor>(inputs) : std::span<const Tensor>();
+    network.run(0, given, shapes, workspace, [&](std::size_t, const TensorView& tensor) {
+      results.push_back(to_tensor(tensor));
+    });
+    return results;
+  };
+  for (const auto& [depth, tensors] : std::map<std::int64_t, std::vector<std::string>>{
+           {1, {"stem_out"}}, {2, {"left_out", "right_out"}}}) {
+    const NetworkByDepth::Target target{int8, layers, depth, tensors};
+    const std::vector<Tensor> kept = results_of(keeping, target, depth == 1);
+    const std::vector<Tensor> whole = results_of(forgetting, target, true);
+    ASSERT_EQ(kept.size(), tensors.size());
+    for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(identical(kept[i], whole.at(i)));
+  }
+  // In front of depth 2 lies the result of the stem, four channels in bytes.
+  EXPECT_EQ(keeping.kept_bytes(), 4 * kCorrectedSide * kCorrectedSide);
+}
+
 TEST_F(SequentialCorrectionTest, RefusesShiftsOfAnotherLayer) {
   learned_.bias_shifts["left"] = {1.0};
   EXPECT_THROW(static_cast<void>(quantized(options_)), Error);
