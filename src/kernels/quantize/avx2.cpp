@@ -24,17 +24,23 @@ Rounding rounding_of(const QuantizeParams& affine) {
           _mm256_set1_epi32(affine.zero_point)};
 }
 
-// Returns eight bytes in the lower half of the register.
-__m128i quantize_lanes(const Rounding& r, __m256 x) {
+// The integers without the zero point.
+__m256i round_lanes(const Rounding& r, __m256 x) {
   const __m256 scaled = _mm256_div_ps(x, r.scale);
   const __m256 numbers = _mm256_cmp_ps(scaled, scaled, _CMP_ORD_Q);
   const __m256 clamped = _mm256_min_ps(_mm256_max_ps(scaled, r.lowest), r.highest);
   // NaN becomes the zero point: its rounded value is set to 0.
-  const __m256i rounded = _mm256_cvtps_epi32(_mm256_and_ps(clamped, numbers));
+  return _mm256_cvtps_epi32(_mm256_and_ps(clamped, numbers));
+}
+
+// Returns eight bytes in the lower half of the register.
+__m128i pack_lanes(const Rounding& r, __m256i rounded) {
   const __m256i q = _mm256_add_epi32(rounded, r.zero_point);
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
   return _mm_packus_epi16(words, words);
 }
+
+__m128i quantize_lanes(const Rounding& r, __m256 x) { return pack_lanes(r, round_lanes(r, x)); }
 
 __m256 dequantize_lanes(const Rounding& r, __m128i q) {
   return _mm256_mul_ps(r.scale,
@@ -178,8 +184,9 @@ struct TwoBytes {
 };
 
 TwoBytes wide_lanes(const Rounding& r, const Rounding& rest, __m256 x) {
-  const __m128i q = quantize_lanes(r, x);
-  return {q, quantize_lanes(rest, _mm256_sub_ps(x, dequantize_lanes(r, q)))};
+  const __m256i q = round_lanes(r, x);
+  const __m256 real = _mm256_mul_ps(r.scale, _mm256_cvtepi32_ps(q));
+  return {pack_lanes(r, q), quantize_lanes(rest, _mm256_sub_ps(x, real))};
 }
 
 void quantize_wide(const QuantizeParams& affine, const QuantizeParams& rest_affine, const float* in,
