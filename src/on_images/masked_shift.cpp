@@ -183,8 +183,6 @@ class OrderedTotal {
     }
   }
 
-  [[nodiscard]] bool any() const noexcept { return any_; }
-
   MaskedShifts mean() && {
     MaskedShifts result{{}, std::move(bad_)};
     for (const LayerShifts& layer : total_) {
@@ -201,7 +199,6 @@ class OrderedTotal {
   void add_next(Ready& ready) {
     std::move(ready.bad.begin(), ready.bad.end(), std::back_inserter(bad_));
     if (!ready.sums) return;
-    any_ = true;
     for (std::size_t i = 0; i < total_.size(); ++i) {
       const LayerShifts& layer = (*ready.sums)[i];
       const std::size_t channels = std::max(total_[i].difference.size(), layer.difference.size());
@@ -218,7 +215,6 @@ class OrderedTotal {
   std::size_t next_ = 0;                       // the first sample that is not added yet
   std::vector<LayerShifts> total_;
   std::vector<BadImage> bad_;
-  bool any_ = false;
 };
 
 }  // namespace
@@ -238,10 +234,6 @@ MaskedShifts masked_shifts(const Graph& network, NetworkByDepth& fp32, NetworkBy
     total.add(static_cast<std::size_t>(item), std::move(ready));
     each_image();
   });
-  if (!total.any()) {
-    throw Error(ErrorCode::kInvalidImage, to_text("bias correction: none of ", samples.size(), " ",
-                                                  samples.noun(), "s is usable"));
-  }
   return std::move(total).mean();
 }
 

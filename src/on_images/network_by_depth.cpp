@@ -10,7 +10,9 @@
 namespace qtool {
 namespace {
 
-std::int64_t depth_of(const Node& node, const IdMap<ValueId, std::int64_t>& depths) {
+using Depths = IdMap<ValueId, std::int64_t>;
+
+std::int64_t depth_of(const Node& node, const Depths& depths) {
   std::int64_t deepest = 0;
   for (const ValueId input : node.inputs) {
     if (input != kNoValue) deepest = std::max(deepest, depths[input]);
@@ -18,41 +20,86 @@ std::int64_t depth_of(const Node& node, const IdMap<ValueId, std::int64_t>& dept
   return deepest;
 }
 
+/// The depths in `shaped`, which was made from a graph with the depths `whole`. Values of both keep
+/// their depths, although fewer layers may lie before them with concrete shapes: only the depths of
+/// the whole graph say which layers are corrected already.
+Depths depths_in(const Graph& shaped, const Depths& whole) {
+  Depths depths = whole;
+  depths.resize(shaped.value_limit(), 0);
+  for (const NodeId id : shaped.nodes()) {
+    const Node& node = shaped.node(id);
+    const std::int64_t depth = depth_of(node, depths);
+    for (const ValueId output : node.outputs) {
+      if (output != kNoValue && !whole.contains(output)) depths[output] = depth;
+    }
+  }
+  return depths;
+}
+
+bool dequantizes(const Graph& graph, NodeId id) {
+  return graph.node(id).op_type == "DequantizeLinear";
+}
+
 /// Finds the tensors between two depths.
 class Border {
  public:
-  Border(const Graph& graph, const IdMap<ValueId, std::int64_t>& depths, std::int64_t depth)
-      : graph_(graph), depths_(depths), depth_(depth), seen_(graph.value_limit(), 0) {
+  Border(const Graph& graph, const ValueInfos& infos, const Depths& depths, std::int64_t depth)
+      : graph_(graph),
+        infos_(infos),
+        depths_(depths),
+        depth_(depth),
+        varies_(graph.value_limit(), 0),
+        seen_(graph.value_limit(), 0),
+        reals_kept_(graph.value_limit(), 0) {
+    for (const ValueId input : graph.inputs()) varies_[input] = 1;
     for (const NodeId id : graph.nodes()) {
       const Node& node = graph.node(id);
-      const bool is_behind =
-          std::any_of(node.outputs.begin(), node.outputs.end(),
-                      [&](ValueId output) { return output != kNoValue && depths[output] > depth; });
+      const bool varies = std::ranges::any_of(
+          node.inputs, [&](ValueId input) { return input != kNoValue && varies_[input] != 0; });
+      bool is_behind = false;
+      for (const ValueId output : node.outputs) {
+        if (output == kNoValue) continue;
+        varies_[output] = varies ? 1 : 0;
+        is_behind = is_behind || depths[output] > depth;
+      }
       if (!is_behind) continue;
       for (const ValueId input : node.inputs) add(input);
     }
   }
 
-  /// The tensors of at most this depth from which all deeper nodes can be computed.
+  /// The tensors of at most this depth from which all deeper nodes can be computed. Tensors that
+  /// are the same for all samples, such as dequantized weights, are not among them.
   [[nodiscard]] std::vector<ValueId> tensors() && { return std::move(tensors_); }
 
  private:
   void add(ValueId id) {
-    if (id == kNoValue || depths_[id] > depth_ || graph_.is_constant(id)) return;
+    if (id == kNoValue || depths_[id] > depth_ || varies_[id] == 0) return;
     if (std::exchange(seen_[id], 1) != 0) return;
-    // A product is lowered to integers together with the DequantizeLinear in front of it.
     const NodeId producer = graph_.value(id).producer;
-    if (producer != kNoNode && graph_.node(producer).op_type == "DequantizeLinear") {
-      for (const ValueId input : graph_.node(producer).inputs) add(input);
+    if (producer == kNoNode || !dequantizes(graph_, producer)) {
+      tensors_.push_back(id);
       return;
     }
-    tensors_.push_back(id);
+    // A product becomes an integer operator together with the DequantizeLinear in front of it, so
+    // the integers are kept. Signed integers are lowered together with their QuantizeLinear. Their
+    // reals are kept: rounded again, they give the same integers.
+    const ValueId integers = graph_.node(producer).inputs[0];
+    const NodeId rounding = graph_.value(integers).producer;
+    if (infos_[integers]->dtype == DType::kInt8 && rounding != kNoNode &&
+        graph_.node(rounding).op_type == "QuantizeLinear") {
+      if (std::exchange(reals_kept_[integers], 1) == 0) tensors_.push_back(id);
+      return;
+    }
+    for (const ValueId input : graph_.node(producer).inputs) add(input);
   }
 
   const Graph& graph_;
-  const IdMap<ValueId, std::int64_t>& depths_;
+  const ValueInfos& infos_;
+  const Depths& depths_;
   std::int64_t depth_;
+  IdMap<ValueId, char> varies_;  // with the sample
   IdMap<ValueId, char> seen_;
+  IdMap<ValueId, char> reals_kept_;  // by integers
   std::vector<ValueId> tensors_;
 };
 
@@ -66,18 +113,28 @@ void cut_at(Graph& graph, const std::vector<ValueId>& kept, const std::vector<Va
   if (!kept.empty()) graph.set_outputs(kept);
 }
 
-/// Makes `reads` the inputs of the graph.
-void begin_at(Graph& graph, std::span<const ValueId> reads, const ValueInfos& infos) {
+/// Lets the graph start from the tensors `reads` of a Border. Returns its inputs for them.
+std::vector<ValueId> begin_at(Graph& graph, std::span<const ValueId> reads,
+                              const ValueInfos& infos) {
+  std::vector<ValueId> inputs;
   for (const ValueId id : reads) {
     const NodeId producer = graph.value(id).producer;
-    if (producer == kNoNode) continue;
-    // The producer writes to another value, so that this one can become an input.
-    const ValueId unread = add_named(graph, "cut_", graph.value(id).name);
-    graph.set_output(producer, graph.output_index(id), unread);
+    ValueId input = id;
+    if (producer != kNoNode && dequantizes(graph, producer)) {
+      // These reals are rounded to the same integers again.
+      input = add_named(graph, "kept_", graph.value(id).name);
+      graph.set_input(graph.value(graph.node(producer).inputs[0]).producer, 0, input);
+    } else if (producer != kNoNode) {
+      // The producer writes to another value, so that this one can become an input.
+      const ValueId unread = add_named(graph, "cut_", graph.value(id).name);
+      graph.set_output(producer, graph.output_index(id), unread);
+    }
     std::vector<Dim> dims;
     for (const std::int64_t extent : infos[id]->shape.dims()) dims.push_back({extent, ""});
-    graph.declare(id, infos[id]->dtype, std::move(dims));
+    graph.declare(input, infos[id]->dtype, std::move(dims));
+    inputs.push_back(input);
   }
+  return inputs;
 }
 
 std::vector<std::string> names_of(const Graph& graph, std::span<const ValueId> ids) {
@@ -88,12 +145,12 @@ std::vector<std::string> names_of(const Graph& graph, std::span<const ValueId> i
 
 }  // namespace
 
-IdMap<ValueId, std::int64_t> depths_of(const Graph& graph, std::span<const NodeId> layers) {
+Depths depths_of(const Graph& graph, std::span<const NodeId> layers) {
   IdMap<NodeId, char> is_layer(node_limit(graph), 0);
   for (const NodeId id : layers) {
     if (is_layer.contains(id)) is_layer[id] = 1;
   }
-  IdMap<ValueId, std::int64_t> depths(graph.value_limit(), 0);
+  Depths depths(graph.value_limit(), 0);
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     const std::int64_t depth = depth_of(node, depths) + is_layer[id];
@@ -107,8 +164,7 @@ IdMap<ValueId, std::int64_t> depths_of(const Graph& graph, std::span<const NodeI
 NetworkByDepth::NetworkByDepth(std::int64_t samples, InputShapes shapes, std::int64_t most_bytes)
     : shapes_(std::move(shapes)),
       most_bytes_(most_bytes),
-      kept_(static_cast<std::size_t>(samples)),
-      bytes_(kept_.size(), 0) {
+      kept_(static_cast<std::size_t>(samples)) {
   options_.threads = 1;
 }
 
@@ -118,29 +174,44 @@ void NetworkByDepth::go_to(Target target) {
   options_.observe = target.results;
   std::vector<ValueId> results;
   for (const std::string& name : target.results) results.push_back(whole.find_value(name).value());
+  const Depths in_whole = depths_of(whole, target.layers);
+  std::vector<ValueId> of_layers;
+  std::int64_t deepest = 0;
+  for (const NodeId id : target.layers) {
+    of_layers.push_back(whole.node(id).outputs[0]);
+    deepest = std::max(deepest, in_whole[of_layers.back()]);
+  }
 
   // With concrete shapes, shape arithmetic is constant and needs not be kept.
-  const ShapedGraph shaped = specialize(whole, shapes_, target.results);
-  const Graph& graph = shaped.graph;
-  const IdMap<ValueId, std::int64_t> depths = depths_of(graph, target.layers);
-  const std::vector<ValueId> kept = Border(graph, depths, target.depth - 1).tensors();
-  const std::vector<ValueId> reads = Border(graph, depths, target.depth - 2).tensors();
-  keeps_ = names_of(graph, kept);
-  reads_ = names_of(graph, reads);
-
-  const auto is_read = [&](ValueId id) {
-    return std::find(reads.begin(), reads.end(), id) != reads.end();
+  ShapedGraph shaped = specialize(whole, shapes_, target.results);
+  Graph& graph = shaped.graph;
+  const auto is_computed = [&](ValueId id) { return graph.value(id).producer != kNoNode; };
+  std::erase_if(of_layers, [&](ValueId id) { return !is_computed(id); });
+  cut_at(graph, {}, of_layers);
+  const Depths depths = depths_in(graph, in_whole);
+  const auto border = [&](std::int64_t depth) {
+    return Border(graph, shaped.infos, depths, depth).tensors();
   };
+  const std::vector<ValueId> reads = border(target.depth - 2);
+  const std::vector<ValueId> kept =
+      target.depth < deepest ? border(target.depth - 1) : std::vector<ValueId>();
+  reads_ = names_of(graph, reads);
+  keeps_ = names_of(graph, kept);
+
+  IdMap<ValueId, char> is_read(graph.value_limit(), 0);
+  for (const ValueId id : reads) is_read[id] = 1;
   std::vector<ValueId> computed;  // by the part between two depths
   for (const ValueId id : kept) {
-    if (!is_read(id) && !graph.is_input(id)) computed.push_back(id);
+    if (is_read[id] == 0 && !graph.is_input(id)) computed.push_back(id);
   }
   from_kept_ = {};
-  if (target.depth > 1) {
+  // A result may be a constant with concrete shapes. Then no part computes it.
+  if (target.depth > 1 && std::ranges::all_of(results, is_computed)) {
     Graph between = graph;
-    begin_at(between, reads, shaped.infos);
+    const std::vector<ValueId> inputs = begin_at(between, reads, shaped.infos);
     cut_at(between, computed, results);
-    between.set_inputs(reads);
+    between.set_inputs(inputs);
+    from_kept_.inputs = names_of(between, inputs);
     from_kept_.kept = names_of(graph, computed);
     from_kept_.executor = std::make_unique<Executor>(std::move(between));
   }
@@ -176,15 +247,15 @@ void NetworkByDepth::run(std::int64_t sample, std::span<const Tensor> inputs,
   if (whole) {
     views.assign(inputs.begin(), inputs.end());
   } else {
-    for (const std::string& name : reads_) {
-      const Tensor& tensor = *kept.find(name)->second;
+    for (std::size_t i = 0; i < reads_.size(); ++i) {
+      const Tensor& tensor = *kept.find(reads_[i])->second;
       views.emplace_back(tensor);
-      read_shapes.emplace(name, tensor.shape());
+      read_shapes.emplace(part.inputs[i], tensor.shape());
     }
   }
   const std::span<const TensorView> outputs =
       part.executor->compile(whole ? shapes : read_shapes, options_)->run(views, workspace, probe);
-  if (whole && shapes != shapes_) return;
+  if (whole && shapes != shapes_) return;  // its tensors do not suit the part between two depths
   keep(sample, kept_after(outputs, part, kept, inputs));
 }
 
@@ -212,19 +283,20 @@ NetworkByDepth::Tensors NetworkByDepth::kept_after(std::span<const TensorView> o
 }
 
 void NetworkByDepth::keep(std::int64_t sample, Tensors tensors) {
-  const auto at = static_cast<std::size_t>(sample);
   std::int64_t bytes = 0;
   for (const auto& [name, tensor] : tensors) bytes += tensor->bytes();
-  all_bytes_ -= bytes_[at];
-  if (all_bytes_.fetch_add(bytes) + bytes > most_bytes_) {
-    all_bytes_ -= bytes;
-    bytes = 0;
-    tensors.clear();
-  }
-  kept_[at] = std::move(tensors);
-  bytes_[at] = bytes;
+  // The tensors of all samples have the same size, so the first ones are kept that fit. It does not
+  // depend on the threads which ones these are.
+  if (bytes > most_bytes_ / (sample + 1)) tensors.clear();
+  kept_[static_cast<std::size_t>(sample)] = std::move(tensors);
 }
 
-std::int64_t NetworkByDepth::kept_bytes() const { return all_bytes_; }
+std::int64_t NetworkByDepth::kept_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Tensors& tensors : kept_) {
+    for (const auto& [name, tensor] : tensors) bytes += tensor->bytes();
+  }
+  return bytes;
+}
 
 }  // namespace qtool

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,12 +22,13 @@ IdMap<ValueId, std::int64_t> depths_of(const Graph& graph, std::span<const NodeI
 /// Runs a network on many samples up to the layers of depth 1, then up to those of depth 2, and so
 /// on. Biases of layers may change between two depths, but only of layers that were the last ones
 /// in the run before. So a run needs not start from the inputs: it starts from the tensors in front
-/// of those layers, which are kept for each sample. The cost of all runs together is then that of
-/// two inferences per sample, whatever the number of depths.
+/// of those layers, which are kept for each sample. Where all of them fit into the memory, the cost
+/// of all runs together is that of two inferences per sample, whatever the number of depths.
 ///
-/// A sample is run from the inputs if its tensors do not fit into the memory, or if its shapes
-/// differ from those of the other samples. Where the tensors of a depth are large, few layers come
-/// before them. The results are the same.
+/// A sample is run from the inputs where its tensors do not fit, or if its shapes differ from those
+/// of the other samples. Mostly the tensors are large at the first depths, where that costs little.
+/// Results of integers are the same; the last bits of FP32 results may differ. Which samples are
+/// kept does not depend on the threads.
 class NetworkByDepth {
  public:
   /// What go_to() prepares.
@@ -63,7 +63,8 @@ class NetworkByDepth {
   /// A part of the network that can run.
   struct Part {
     std::unique_ptr<Executor> executor;
-    std::vector<std::string> kept;  ///< the outputs of the executor
+    std::vector<std::string> inputs{};  ///< for the tensors `reads_`; empty for the whole network
+    std::vector<std::string> kept{};    ///< the first outputs of the executor
   };
 
   [[nodiscard]] Tensors kept_after(std::span<const TensorView> outputs, const Part& part,
@@ -72,16 +73,14 @@ class NetworkByDepth {
 
   InputShapes shapes_;
   std::int64_t most_bytes_;
-  std::vector<Tensors> kept_;        // by sample; empty if nothing is kept
-  std::vector<std::int64_t> bytes_;  // of the tensors of each sample
-  std::atomic<std::int64_t> all_bytes_ = 0;
+  std::vector<Tensors> kept_;  // by sample; empty if nothing is kept
 
   CompileOptions options_;
   std::vector<std::string> inputs_;  // of the network
   std::vector<std::string> reads_;   // the tensors that the part between two depths starts from
   std::vector<std::string> keeps_;   // the tensors to keep for the next depth
   Part from_inputs_;
-  Part from_kept_;  // without an executor at the first depth
+  Part from_kept_;  // without an executor where all samples start from the inputs
 };
 
 }  // namespace qtool

@@ -9,7 +9,7 @@
 #include "graph/op_traits.h"
 #include "on_images/masked_shift.h"
 #include "on_images/network_by_depth.h"
-#include "qtool/compare/evaluate.h"
+#include "qtool/base/error.h"
 #include "quantize/placement/placement.h"
 #include "quantize/rounding/input_moments.h"
 #include "quantize/static_models.h"
@@ -59,6 +59,17 @@ ComparedLayer compared(const Graph& fp32, const Graph& int8, NodeId id) {
           passed.above, passed.below};
 }
 
+/// The first sample that can be used.
+std::vector<Tensor> first_usable(const Samples& samples, const CollectOptions& collect) {
+  std::vector<BadImage> bad;
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    auto sample = samples.load(i, collect.preprocess, collect.bad_images, bad);
+    if (sample) return *std::move(sample);
+  }
+  throw Error(ErrorCode::kInvalidImage, to_text("bias correction: none of ", samples.size(), " ",
+                                                samples.noun(), "s is usable"));
+}
+
 }  // namespace
 
 ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
@@ -74,13 +85,13 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
   const std::vector<MeasuredLayer> layers = layers_of(real, models.ground().placement());
   std::int64_t deepest = 0;
   for (const MeasuredLayer& layer : layers) deepest = std::max(deepest, layer.depth);
+  if (deepest == 0) return {};
+  require_inputs_for(samples, real);
+  const InputShapes shapes = shapes_for(samples, real, first_usable(samples, collect));
   const std::int64_t total = samples.size() * deepest;
   std::int64_t done = 0;
   BiasShifts shifts;
   std::vector<BadImage> bad;
-  if (total == 0) return {};
-  const InputShapes shapes =
-      shapes_for(samples, real, first_sample(samples, collect.preprocess, collect.bad_images));
   NetworkByDepth exact(samples.size(), shapes, kMostKeptReals);
   NetworkByDepth int8(samples.size(), shapes, kMostKeptIntegers);
   for (std::int64_t depth = 1; depth <= deepest; ++depth) {

@@ -29,7 +29,7 @@ class StaticModels {
                const Learned& learned, Keep keep);
 
   /// The model with these shifts, for BiasCorrection::kSequential. Throws as quantize() does. Cost:
-  /// that of quantize(), but later models with Keep::kLayers take a few copies of the weights.
+  /// that of quantize(); for later models with Keep::kLayers a few passes over the weights.
   Quantized with(const BiasShifts& measured);
   [[nodiscard]] const Groundwork& ground() const noexcept { return ground_; }
 

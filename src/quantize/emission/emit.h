@@ -20,8 +20,8 @@ struct StagedLayer {
   bool corrected = false;  ///< bias correction changed its bias
 };
 
-/// Takes one layer through the stages. It is called layer by layer, so that only one layer is in
-/// memory.
+/// Takes one layer through the stages. It is called layer by layer, so that not all layers need to
+/// be in memory.
 using LayerStages = std::function<StagedLayer(NodeId node, const WeightPorts& ports)>;
 
 /// Everything that a static model is written from: the rewritten network and what was decided about
