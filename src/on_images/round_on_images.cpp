@@ -1,6 +1,7 @@
 #include "on_images/round_on_images.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -51,7 +52,8 @@ struct WaitingLayer {
   WeightPorts ports;
   InputRows rows;
   InputMoments moments;
-  InputSamples samples;  // with capacity 0 if none are to be kept
+  InputSamples samples;     // with capacity 0 if none are to be kept
+  bool is_rounded = false;  // known from before; needs no data
 
   /// Bytes of the moments and samples of the input.
   [[nodiscard]] std::int64_t bytes() const {
@@ -91,7 +93,8 @@ void make_room_for_samples(std::vector<WaitingLayer>& layers, std::int64_t image
   }
 }
 
-/// Adds up the moments of some layers over all images.
+/// Adds up the moments of some layers over all images. The inputs of layers that are rounded
+/// already are observed too: which tensors are observed may change the last bits of others.
 class MomentPass {
  public:
   MomentPass(const Executor& fp32, std::span<WaitingLayer> layers, const Samples& samples,
@@ -136,6 +139,7 @@ class MomentPass {
       parallel_items(std::ssize(layers_), threads, [&](std::int64_t layer, int) {
         const auto l = static_cast<std::size_t>(layer);
         WaitingLayer& to = layers_[l];
+        if (to.is_rounded) return;
         for (std::size_t i = 0; i < usable.size(); ++i) {
           if (usable[i] == 0) continue;
           add_rows(rows[i][l], to.moments);
@@ -162,7 +166,7 @@ class MomentPass {
     fp32_.compile(shapes_for(samples_, fp32_.graph(), *sample), options_)
         ->run(views, workspace, [&](std::size_t position, const TensorView& tensor) {
           for (std::size_t l = 0; l < layers_.size(); ++l) {
-            if (positions_[l] != position) continue;
+            if (positions_[l] != position || layers_[l].is_rounded) continue;
             layers_[l].rows.gather(tensor, rows_of_each(samples_), rows[l]);
             if (all_finite(rows[l])) continue;
             throw Error(ErrorCode::kInvalidArgument,
@@ -219,6 +223,10 @@ Layer layer_of(const Groundwork& ground, const WaitingLayer& waiting, BiasCorrec
   return layer;
 }
 
+ValueId input_of(const Groundwork& ground, const WaitingLayer& waiting) {
+  return ground.graph().node(waiting.node).inputs[0];
+}
+
 /// A rounded layer as a partial result: its source as hexadecimal digits, then its integers.
 std::string bytes_of(const RoundedLayer& layer) {
   const auto integers = layer.integers->values<std::int8_t>();
@@ -243,22 +251,23 @@ std::optional<RoundedLayer> partial_result(const PartialResults& results, std::s
   return RoundedLayer{std::make_shared<const Tensor>(std::move(integers)), rounding_source(layer)};
 }
 
-/// Moves the layers that are known from `layers` to `rounded`.
+/// Adds the layers that are known to `rounded`, and marks them.
 void take_known(const Groundwork& ground, const RoundOnImagesOptions& limits,
-                const StaticOptions& options, std::vector<WaitingLayer>& layers,
-                RoundedWeights& rounded) {
+                const StaticOptions& options, const IdMap<ValueId, std::uint64_t>& sources,
+                std::vector<WaitingLayer>& layers, RoundedWeights& rounded) {
   if (limits.resume == nullptr && limits.known == nullptr) return;
-  std::erase_if(layers, [&](const WaitingLayer& waiting) {
+  for (WaitingLayer& waiting : layers) {
     const std::string_view name = name_of(ground.graph(), waiting.node);
     const Layer layer = layer_of(ground, waiting, options.bias_correction);
     std::optional<RoundedLayer> known;
     if (limits.resume != nullptr) known = partial_result(*limits.resume, name, layer);
     if (!known && limits.known != nullptr) {
-      known = limits.known->find(name, layer, options.rounding);
+      known =
+          limits.known->find({name, options.rounding, sources[input_of(ground, waiting)]}, layer);
     }
+    waiting.is_rounded = known.has_value();
     if (known) rounded.emplace(name, *std::move(known));
-    return known.has_value();
-  });
+  }
 }
 
 }  // namespace
@@ -281,15 +290,22 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   });
   RoundedOnImages result;
   const BiasCorrection correction = options.bias_correction;
-  take_known(ground, limits, options, layers, result.weights);
+  const auto sources =
+      limits.known == nullptr ? IdMap<ValueId, std::uint64_t>() : sources_of(graph);
+  take_known(ground, limits, options, sources, layers, result.weights);
   std::int64_t pass_bytes = std::min(limits.rounding_memory, limits.pass_bytes);
   if (rounding.needs == RoundingNeeds::kSamples) {
     make_room_for_samples(layers, samples.size(), limits.rounding_memory);
     pass_bytes = limits.rounding_memory;
   }
-  const std::vector<std::span<WaitingLayer>> passes = passes_of(
+  std::vector<std::span<WaitingLayer>> passes = passes_of(
       layers, std::min<std::int64_t>(threads, samples.size()) * rows_of_each(samples), pass_bytes);
-  const std::int64_t total = samples.size() * std::ssize(passes) + std::ssize(layers);
+  std::erase_if(passes, [](std::span<const WaitingLayer> pass) {
+    return std::ranges::all_of(pass, &WaitingLayer::is_rounded);
+  });
+  const std::int64_t unrounded =
+      std::ranges::count_if(layers, std::logical_not<>(), &WaitingLayer::is_rounded);
+  const std::int64_t total = samples.size() * std::ssize(passes) + unrounded;
   std::int64_t done = 0;
   const auto report = [&] {
     report_progress(collect.progress, done, total, "weight rounding",
@@ -319,6 +335,7 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
     parallel_items(std::ssize(pass), threads, [&](std::int64_t item, int) {
       const auto i = static_cast<std::size_t>(item);
       WaitingLayer& waiting = pass[i];
+      if (waiting.is_rounded) return;
       Layer layer = layer_of(ground, waiting, correction);
       const bool is_late =
           rounding.needs == RoundingNeeds::kSamples && limits.out_of_time && limits.out_of_time();
@@ -331,12 +348,14 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
       waiting.samples = {};
       const std::lock_guard lock(mutex);
       if (limits.known != nullptr && !is_late) {
-        limits.known->add(name, layer, options.rounding, rounded[i]);
+        limits.known->add({name, options.rounding, sources[input_of(ground, waiting)]}, layer,
+                          rounded[i]);
       }
       ++done;
       report();
     });
     for (std::size_t i = 0; i < pass.size(); ++i) {
+      if (pass[i].is_rounded) continue;
       result.weights.emplace(name_of(graph, pass[i].node), std::move(rounded[i]));
     }
   }

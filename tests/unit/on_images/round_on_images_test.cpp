@@ -198,6 +198,26 @@ TEST_F(RoundOnImages, GoesOnFromPartialResults) {
   results.remove();
 }
 
+// Vectors are equal to the last bit only if everything before them is equal.
+TEST(SourcesOf, AreThoseOfTheOperatorsAndConstantsBeforeATensor) {
+  const auto source = [](const char* tensor, float stem, float last, const char* function) {
+    Net net;
+    net.input("image", {1, 1, 2, 2});
+    net.constant("stem_w", Tensor::of<float>(Shape{1, 1, 1, 1}, {stem}));
+    net.constant("last_w", Tensor::of<float>(Shape{1, 1, 1, 1}, {last}));
+    net.op("Conv", "stem", {"image", "stem_w"});
+    net.op(function, "function", {"stem_out"});
+    net.output(net.op("Conv", "last", {"function_out", "last_w"}));
+    return sources_of(net.graph)[net.id(tensor)];
+  };
+  const std::uint64_t base = source("function_out", 0.5F, 0.5F, "Relu");
+  EXPECT_EQ(source("function_out", 0.5F, 0.5F, "Relu"), base);
+  EXPECT_EQ(source("function_out", 0.5F, 2.0F, "Relu"), base);
+  EXPECT_NE(source("function_out", 2.0F, 0.5F, "Relu"), base);
+  EXPECT_NE(source("function_out", 0.5F, 0.5F, "Tanh"), base);
+  EXPECT_NE(source("last_out", 0.5F, 2.0F, "Relu"), source("last_out", 0.5F, 0.5F, "Relu"));
+}
+
 TEST_F(RoundOnImages, TakesLayersThatOtherModelsRounded) {
   KnownLayers known;
   RoundOnImagesOptions limits;
