@@ -40,7 +40,8 @@ class NetworkByDepth {
   };
 
   /// `shapes`: of the samples whose tensors are kept. All samples together keep at most
-  /// `most_bytes`.
+  /// `most_bytes` after each depth, and up to twice as much while they go from one depth to the
+  /// next.
   NetworkByDepth(std::int64_t samples, InputShapes shapes, std::int64_t most_bytes);
 
   /// Prepares the runs up to the layers of one depth. The nodes and values of the graph must be
