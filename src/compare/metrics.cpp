@@ -48,16 +48,12 @@ SqnrSums sqnr_sums(std::span<const float> reference, std::span<const float> appr
   // Additions to a single sum would wait for each other.
   constexpr std::size_t kSqnrLanes = 4;
   std::array<SqnrSums, kSqnrLanes> lanes;
-  for (std::size_t begin = 0; begin < reference.size(); begin += kSqnrLanes) {
-    const std::size_t count = std::min(kSqnrLanes, reference.size() - begin);
-    for (std::size_t lane = 0; lane < count; ++lane) {
-      const float exact = reference[begin + lane];
-      if (std::isinf(exact) && exact == approximation[begin + lane]) continue;
-      const double x = exact;
-      const double difference = x - static_cast<double>(approximation[begin + lane]);
-      lanes[lane].signal += x * x;
-      lanes[lane].noise += difference * difference;
-    }
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    if (std::isinf(reference[i]) && reference[i] == approximation[i]) continue;
+    const double x = reference[i];
+    const double difference = x - static_cast<double>(approximation[i]);
+    lanes[i % kSqnrLanes].signal += x * x;
+    lanes[i % kSqnrLanes].noise += difference * difference;
   }
   SqnrSums sums;
   for (const SqnrSums& lane : lanes) sums += lane;

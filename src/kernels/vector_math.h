@@ -28,9 +28,6 @@ template <typename F>
 [[gnu::always_inline]] inline F float_of(Unsigned<F> bits) {
   return __builtin_bit_cast(F, bits);
 }
-[[gnu::always_inline]] constexpr std::int32_t bits_of_number(float x) {
-  return __builtin_bit_cast(std::int32_t, x);
-}
 template <typename F>
 [[gnu::always_inline]] inline F magnitude_of(F x) {
   return __builtin_bit_cast(F, bits_of(x) & 0x7fffffff);
@@ -99,7 +96,7 @@ template <typename F>
   using namespace float_bits;
   // Beyond 104 the result is infinite or 0 anyway.
   const Signed<F> magnitude = bits_of(given) & 0x7fffffff;
-  const Unsigned<F> is_small = mask_less<F>(magnitude, all<F>(bits_of_number(104.0F)));
+  const Unsigned<F> is_small = mask_less<F>(magnitude, all<F>(bits_of(104.0F)));
   const F x = blend<F>(is_small, given, with_sign_of<F>(given, F{} + 104.0F));
   const Power<F> power = split_exp<F>(x);
   // 2^n is computed as two factors, since n exceeds the exponents of floats on both sides.
@@ -124,7 +121,7 @@ template <typename F>
   p = p * x + 1.0F / 6.0F;
   p = p * x + 0.5F;
   const F small = x + x * x * p;
-  const Unsigned<F> is_small = mask_less<F>(bits_of(magnitude_of(x)), all<F>(bits_of_number(0.5F)));
+  const Unsigned<F> is_small = mask_less<F>(bits_of(magnitude_of(x)), all<F>(bits_of(0.5F)));
   return blend<F>(is_small, small, large);
 }
 
@@ -135,7 +132,7 @@ template <typename F>
   // e^89 gives the exponent 128, that of infinity. Limits of integers cost less than masks.
   const Signed<F> bits = bits_of(given);
   const Signed<F> magnitude = bits & 0x7fffffff;
-  const Signed<F> within = smaller(magnitude, all<F>(bits_of_number(89.0F)));
+  const Signed<F> within = smaller(magnitude, all<F>(bits_of(89.0F)));
   const Unsigned<F> other_sign = ~__builtin_bit_cast(Unsigned<F>, bits) & 0x80000000U;
   const Power<F> split =
       split_exp<F>(float_of<F>(__builtin_bit_cast(Unsigned<F>, within) | other_sign));
@@ -203,7 +200,7 @@ template <typename F>
   p = p * s + 2.0F / 15.0F;
   p = p * s - 1.0F / 3.0F;
   const F small = magnitude + magnitude * s * p;
-  const Unsigned<F> is_small = mask_less<F>(bits_of(magnitude), all<F>(bits_of_number(0.4F)));
+  const Unsigned<F> is_small = mask_less<F>(bits_of(magnitude), all<F>(bits_of(0.4F)));
   return with_sign_of<F>(x, blend<F>(is_small, small, large));
 }
 
@@ -228,7 +225,7 @@ template <typename F>
   p = p * s - 1.0F / 3.0F;
   p = p * s + 1.0F;
   const F small = 1.12837917F * magnitude * p;
-  const Unsigned<F> is_small = mask_less<F>(bits_of(magnitude), all<F>(bits_of_number(0.7F)));
+  const Unsigned<F> is_small = mask_less<F>(bits_of(magnitude), all<F>(bits_of(0.7F)));
   return with_sign_of<F>(x, blend<F>(is_small, small, large));
 }
 }  // namespace

@@ -29,10 +29,11 @@ struct ShiftsOnImages {
 /// Cost: about two FP32 and two INT8 inferences and one decoded image per image; see
 /// NetworkByDepth. Memory: as collect(), plus 240 MiB of tensors, the integers and the real numbers
 /// of all weights, the results of the layers of one run, and 16 bytes per output channel of these
-/// layers for each image that waits for an earlier one. Source: Nagel et al., arXiv 1906.04721,
-/// appendix D (empirical bias correction). Differs from source: positions that the activation cuts
-/// off do not count, because rare large values at such positions move the plain mean although no
-/// later layer sees them.
+/// layers for each image that waits for an earlier one.
+///
+/// Source: Nagel et al., arXiv 1906.04721, appendix D (empirical bias correction). Differs from
+/// source: positions that the activation cuts off do not count, because rare large values at such
+/// positions move the plain mean although no later layer sees them.
 ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
                                       const StaticOptions& options, const Learned& learned,
                                       const Samples& samples, const CollectOptions& collect);
