@@ -23,7 +23,7 @@ function check(what, holds, found = '') {
 // followed by a zero byte.
 const browser = spawn(chromium, ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run',
   '--disable-dev-shm-usage', `--user-data-dir=${profile}`, '--remote-debugging-pipe', 'about:blank'],
-  {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
+  {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true});
 const waiting = new Map();
 let listen = () => {};
 let received = Buffer.alloc(0);
@@ -175,6 +175,23 @@ async function find_no_markup({where, run}) {
     [...document.images].every((one) => one.src.startsWith('data:image/jpeg;base64,'));`));
 }
 
+// Chromium is several processes, one group of their own. Those that outlive the first one would go on
+// writing into the profile while it is removed.
+async function end_browser() {
+  const ended = new Promise((done) => browser.once('exit', done));
+  process.kill(-browser.pid, 'SIGKILL');
+  await ended;
+  for (let tries = 1; ; ++tries) {
+    try {
+      rmSync(profile, {recursive: true, force: true});
+      return;
+    } catch (error) {
+      if (tries === 100) throw error;
+      await new Promise((done) => setTimeout(done, 100));
+    }
+  }
+}
+
 try {
   for (const width of widths) {
     for (const scheme of ['light', 'dark']) await look_at(plain, width, scheme, use_it);
@@ -182,8 +199,6 @@ try {
   await look_at(plain, 1280, 'light', copy_it);
   if (hostile) await look_at(hostile, 1280, 'light', find_no_markup);
 } finally {
-  browser.kill();
-  await new Promise((done) => browser.once('exit', done));
-  rmSync(profile, {recursive: true, force: true, maxRetries: 5});
+  await end_browser();
 }
 process.exit(failures === 0 ? 0 : 1);
