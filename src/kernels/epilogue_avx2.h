@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "kernels/curve.h"
 #include "kernels/intrinsics.h"
 #include "kernels/unroll.h"
 
@@ -27,6 +28,13 @@ QTOOL_INLINE inline __m256 scale(__m256i sums, __m256 multiplier) {
   return _mm256_mul_ps(_mm256_cvtepi32_ps(sums), multiplier);
 }
 
+// Reorders the bytes of two rows that were packed from words: the packs work within 128-bit lanes,
+// so groups of four bytes are in the order 0, 2 of each row in the lower half, and 1, 3 in the
+// upper half.
+QTOOL_INLINE inline __m256i sort_bytes(__m256i packed) {
+  return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
 // clamp(rint(product) + zero_point, low, high) of two rows of 16 products: the first row's bytes
 // are in the lower half. Only the upper limit is applied before rounding: a product below int32
 // rounds to INT_MIN and then saturates.
@@ -38,12 +46,79 @@ QTOOL_INLINE inline __m256i pack_bytes(const __m256* first, const __m256* second
     const __m256i high = _mm256_cvtps_epi32(_mm256_min_ps(row[1], limit));
     return _mm256_adds_epi16(_mm256_packs_epi32(low, high), range.zero_point);
   };
-  // The packs work within 128-bit lanes, so groups of four bytes are in the order 0, 2 of each row
-  // in the lower half, and 1, 3 in the upper half.
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  const __m256i bytes =
-      _mm256_permutevar8x32_epi32(_mm256_packus_epi16(words(first), words(second)), order);
+  const __m256i bytes = sort_bytes(_mm256_packus_epi16(words(first), words(second)));
   return _mm256_min_epu8(_mm256_max_epu8(bytes, range.low), range.high);
+}
+
+// A curve in registers: the bytes of its coefficients, once in each half. kParts: sixteens of
+// segments.
+template <unsigned kParts>
+struct CurveRegisters {
+  __m256i low[Curve::kCoefficients][kParts];
+  __m256i high[Curve::kCoefficients][kParts];
+  __m256 offset;
+};
+
+template <unsigned kParts>
+QTOOL_INLINE inline CurveRegisters<kParts> registers_of(const Curve& curve) {
+  CurveRegisters<kParts> registers;
+  const auto twice = [](const std::uint8_t* bytes) QTOOL_INLINE {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
+  };
+  unroll<Curve::kCoefficients>([&](auto i) QTOOL_INLINE {
+    unroll<kParts>([&](auto part) QTOOL_INLINE {
+      registers.low[i][part] = twice(curve.low[i] + 16U * part);
+      registers.high[i][part] = twice(curve.high[i] + 16U * part);
+    });
+  });
+  registers.offset = _mm256_set1_ps(curve.offset);
+  return registers;
+}
+
+// The number that a curve takes for a sum.
+template <unsigned kParts>
+QTOOL_INLINE inline __m256 curve_number(__m256i sums, __m256 multiplier,
+                                        const CurveRegisters<kParts>& curve) {
+  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), multiplier, curve.offset);
+}
+
+// As pack_bytes(), with the bytes that a curve gives for two rows of 16 numbers.
+template <unsigned kParts>
+QTOOL_INLINE inline __m256i pack_curve(const __m256* first, const __m256* second,
+                                       const CurveRegisters<kParts>& curve) {
+  constexpr int kPlaceBits = kParts == 1 ? 12 : 11;
+  const auto position = [](const __m256& number) QTOOL_INLINE {
+    return _mm256_cvtps_epi32(_mm256_min_ps(number, _mm256_set1_ps(65536.0F)));
+  };
+  const auto words = [&](const __m256* row) QTOOL_INLINE {
+    const __m256i p = _mm256_packs_epi32(position(row[0]), position(row[1]));
+    const __m256i segment = _mm256_srli_epi16(p, kPlaceBits);
+    // vpshufb gives 0 where the highest bit of an index is set, and looks at the lowest four bits
+    // else.
+    const __m256i low_index = _mm256_or_si256(segment, _mm256_set1_epi16(-32768));
+    const __m256i high_index =
+        _mm256_or_si256(_mm256_slli_epi16(segment, 8), _mm256_set1_epi16(0x80));
+    const auto of_part = [&](unsigned i, unsigned part) QTOOL_INLINE {
+      return _mm256_or_si256(_mm256_shuffle_epi8(curve.low[i][part], low_index),
+                             _mm256_shuffle_epi8(curve.high[i][part], high_index));
+    };
+    const auto coefficient = [&](unsigned i) QTOOL_INLINE {
+      // The second part belongs to negative positions.
+      if constexpr (kParts == 2) {
+        return _mm256_blendv_epi8(of_part(i, 0), of_part(i, 1), _mm256_srai_epi16(p, 15));
+      } else {
+        return of_part(i, 0);
+      }
+    };
+    const __m256i t =
+        _mm256_xor_si256(_mm256_slli_epi16(p, 16 - kPlaceBits), _mm256_set1_epi16(-32768));
+    __m256i y = coefficient(Curve::kCoefficients - 1);
+    unroll<Curve::kCoefficients - 1>([&](auto i) QTOOL_INLINE {
+      y = _mm256_adds_epi16(_mm256_mulhrs_epi16(y, t), coefficient(Curve::kCoefficients - 2 - i));
+    });
+    return _mm256_srai_epi16(y, 7);
+  };
+  return sort_bytes(_mm256_packus_epi16(words(first), words(second)));
 }
 
 // Loads the first `count` of 16 bytes; the other bytes of the result are zero.
@@ -91,18 +166,30 @@ QTOOL_INLINE inline void store_bytes(__m128i bytes, std::int64_t count, std::uin
 }
 
 // Converts kRows rows of 16 products to bytes and stores the first `count` of each row.
-template <unsigned kRows>
-QTOOL_INLINE inline void store_rows(const __m256* products, const ByteRange& range,
-                                    std::int64_t count, std::uint8_t* to, std::int64_t stride) {
+// `pack(first, second)`: the bytes of two rows, as from pack_bytes().
+template <unsigned kRows, typename Pack>
+QTOOL_INLINE inline void store_rows(const __m256* products, const Pack& pack, std::int64_t count,
+                                    std::uint8_t* to, std::int64_t stride) {
   unroll<(kRows + 1) / 2>([&](auto pair) QTOOL_INLINE {
     constexpr unsigned kFirst = 2 * pair;
     constexpr unsigned kSecond = kFirst + 1 < kRows ? kFirst + 1 : kFirst;
-    const __m256i bytes = pack_bytes(products + 2 * kFirst, products + 2 * kSecond, range);
+    const __m256i bytes = pack(products + 2 * kFirst, products + 2 * kSecond);
     store_bytes(_mm256_castsi256_si128(bytes), count, to + kFirst * stride);
     if constexpr (kSecond > kFirst) {
       store_bytes(_mm256_extracti128_si256(bytes, 1), count, to + kSecond * stride);
     }
   });
+}
+
+// For store_rows(): bytes within a range, or bytes of a curve.
+QTOOL_INLINE inline auto packs_into(const ByteRange& range) {
+  return [&range](const __m256* first, const __m256* second)
+             QTOOL_INLINE { return pack_bytes(first, second, range); };
+}
+template <unsigned kParts>
+QTOOL_INLINE inline auto packs_onto(const CurveRegisters<kParts>& curve) {
+  return [&curve](const __m256* first, const __m256* second)
+             QTOOL_INLINE { return pack_curve(first, second, curve); };
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "kernels/curve.h"
 #include "kernels/intrinsics.h"
 #include "kernels/unroll.h"
 
@@ -10,8 +11,8 @@
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces)
 
-// Whether a product may exceed int32 and must be limited before it is rounded. A product below
-// int32 rounds to INT_MIN and saturates correctly anyway.
+// Whether a product, or a number that a curve takes, may exceed int32 and must be limited before it
+// is rounded. A number below int32 rounds to INT_MIN and saturates correctly anyway.
 enum class Products : std::uint8_t { kFit, kMayOverflow };
 
 // Vectors that hold the zero point (16 bits) or a limit (8 bits) in every element.
@@ -52,6 +53,59 @@ QTOOL_INLINE inline __m512i pack_bytes(const __m512i* rounded, const ByteRange& 
       _mm512_adds_epi16(_mm512_packs_epi32(rounded[2], rounded[3]), range.zero_point);
   const __m512i bytes = _mm512_packus_epi16(first, second);
   return _mm512_min_epu8(_mm512_max_epu8(bytes, range.low), range.high);
+}
+
+// A curve in registers.
+struct CurveRegisters {
+  __m512i coefficient[Curve::kCoefficients];
+  __m512i segment_shift;
+  __m512i place_shift;
+  __m512 offset;
+};
+
+QTOOL_INLINE inline CurveRegisters registers_of(const Curve& curve) {
+  CurveRegisters registers;
+  unroll<Curve::kCoefficients>([&](auto i) QTOOL_INLINE {
+    const auto words = [](const std::uint8_t* bytes) QTOOL_INLINE {
+      return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes)));
+    };
+    registers.coefficient[i] =
+        _mm512_or_si512(words(curve.low[i]), _mm512_slli_epi16(words(curve.high[i]), 8));
+  });
+  registers.segment_shift = _mm512_set1_epi16(static_cast<short>(curve.place_bits));
+  registers.place_shift = _mm512_set1_epi16(static_cast<short>(16 - curve.place_bits));
+  registers.offset = _mm512_set1_ps(curve.offset);
+  return registers;
+}
+
+// With multipliers below this, the numbers that a curve takes fit int32: the offset is at most
+// 2^15.
+constexpr float kMostOnCurve = 0.99F;
+
+// The number that a curve takes for a sum.
+QTOOL_INLINE inline __m512 curve_number(__m512i sums, __m512 multiplier,
+                                        const CurveRegisters& curve) {
+  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums), multiplier, curve.offset);
+}
+
+// As pack_bytes(), with the bytes that a curve gives for 64 numbers.
+template <Products kProducts>
+QTOOL_INLINE inline __m512i pack_curve(const __m512* numbers, const CurveRegisters& curve) {
+  const auto words = [&](const __m512* pair) QTOOL_INLINE {
+    const __m512i p =
+        _mm512_packs_epi32(round_product<kProducts>(pair[0]), round_product<kProducts>(pair[1]));
+    const __m512i segment = _mm512_srlv_epi16(p, curve.segment_shift);
+    const __m512i t =
+        _mm512_xor_si512(_mm512_sllv_epi16(p, curve.place_shift), _mm512_set1_epi16(-32768));
+    __m512i y = _mm512_permutexvar_epi16(segment, curve.coefficient[Curve::kCoefficients - 1]);
+    unroll<Curve::kCoefficients - 1>([&](auto i) QTOOL_INLINE {
+      y = _mm512_adds_epi16(
+          _mm512_mulhrs_epi16(y, t),
+          _mm512_permutexvar_epi16(segment, curve.coefficient[Curve::kCoefficients - 2 - i]));
+    });
+    return _mm512_srai_epi16(y, 7);
+  };
+  return _mm512_packus_epi16(words(numbers), words(numbers + 2));
 }
 
 // Reorders the result of pack_bytes(): the 64 elements of rounded[0] to rounded[3] become

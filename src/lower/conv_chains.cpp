@@ -1,6 +1,8 @@
 // QConv (two for both bytes of a tensor that keeps 16 bits), the element-wise functions behind it
 // and the QuantizeLinear of their result become one QConvChain. It computes some rows at a time, so
-// the real numbers between these nodes never leave the cache.
+// the real numbers between these nodes never leave the cache. If the functions are smooth ones of
+// the convolution's result alone, they become a curve in the epilogue of the QConv instead, which
+// costs little more than rounding. Its bytes are those of the chain, but for 0.04 of a step.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -11,6 +13,8 @@
 #include "lower/chains.h"
 #include "lower/passes.h"
 #include "lower/real_product.h"
+#include "ops/chain.h"
+#include "ops/integer/fit_curve.h"
 
 namespace qtool {
 namespace {
@@ -100,10 +104,41 @@ class ConvChainFusion {
     }
   }
 
+  // The parameters of the only product of `parts` with a curve for the chain and the rounding; null
+  // if there is no such curve.
+  [[nodiscard]] std::optional<QProductParams> with_curve(const Parts& parts,
+                                                         NodeId rounding) const {
+    const auto* edge = std::get_if<EdgeParams>(&shaped_.lowered(rounding).params);
+    if (edge == nullptr || graph_.node(rounding).has_input(1)) return std::nullopt;
+    if (!parts.chain || parts.chain->inputs.size() != 1 || parts.products.size() != 1) {
+      return std::nullopt;
+    }
+    const Chain chain(parts.chain->params);
+    const RealFunction function = [&](std::span<const float> in, std::span<float> out) {
+      const float* const inputs[] = {in.data()};
+      chain.run(inputs, out.data(), std::ssize(in));
+    };
+    std::optional<Curve> curve = fit_curve(function, edge->affine);
+    if (!curve) return std::nullopt;
+    auto params = std::get<QProductParams>(shaped_.lowered(parts.products[0]).params);
+    params.result = QuantizedResult{edge->affine};
+    params.curve = *curve;
+    return params;
+  }
+
   void fuse(NodeId rounding) {
     const Node& node = graph_.node(rounding);
     const std::optional<Parts> parts = parts_before(node.inputs[0], rounding);
     if (!parts || parts->products.empty()) return;
+    if (std::optional<QProductParams> params = with_curve(*parts, rounding)) {
+      const ValueId output = node.outputs[0];
+      for (const NodeId id : parts->chain->nodes) disconnect(graph_, id);
+      disconnect(graph_, rounding);
+      fused_ = true;
+      shaped_.lower_node(parts->products[0], "QConv", *std::move(params));
+      graph_.set_output(parts->products[0], 0, output);
+      return;
+    }
     ConvChainParams params;
     std::vector<ValueId> inputs;
     for (const NodeId product : parts->products) {

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/curve.h"
 #include "qtool/quant/affine.h"
 #include "qtool/tensor/tensor.h"
 
@@ -41,7 +42,8 @@ struct QuantizedResult {
 
 /// QConv, QConvTranspose, QGemm. Without `result` they write float32. A QConv with `residual` adds
 /// input 3 before it rounds: bytes with the affine map `residual` that broadcast to the result. It
-/// must have a result then.
+/// must have a result then. A QConv with `curve` rounds the result of a function of its sums; it
+/// has a result and no residual then.
 struct QProductParams {
   Affine input;
   // Tensors, because PackCache finds packed weights by the tensors that they are made of.
@@ -49,6 +51,7 @@ struct QProductParams {
   std::shared_ptr<const Tensor> weight_zero_points;  ///< int32, one per scale
   std::optional<QuantizedResult> result;
   std::optional<Affine> residual;
+  std::optional<Curve> curve;
 };
 
 /// Scales and zero points of the s8 weights of gates, one for each row of each direction.

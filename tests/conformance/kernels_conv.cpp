@@ -12,6 +12,7 @@
 #include "qtool/base/error.h"
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"
+#include "support/random_curve.h"
 
 namespace qtool::tests {
 namespace {
@@ -119,6 +120,13 @@ void check(std::mt19937& random, Spread spread, Case c) {
   randomize(random, spread, residual.data(), added_bytes);
   std::vector<std::uint8_t> sums_of_two(outputs, 0xAB);
   reference_conv(w, adding, s, input.data(), sums_of_two.data(), residual.data());
+  // The same layer with a curve, of which most sums reach more than a segment.
+  Epilogue on_curve = c.epilogue;
+  on_curve.curve = draw_curve(random, spread);
+  const auto factor = static_cast<float>(pick(random, 1, 200));
+  for (float& multiplier : on_curve.multiplier) multiplier *= factor;
+  std::vector<std::uint8_t> curve_bytes(outputs, 0xAB);
+  reference_conv(w, on_curve, s, input.data(), curve_bytes.data());
   std::vector<float> floats(outputs);
   std::memset(floats.data(), 0xAB, outputs * sizeof(float));
   const bool biased = pick(random, 0, 1) == 0;
@@ -160,6 +168,8 @@ void check(std::mt19937& random, Spread spread, Case c) {
     ASSERT_NO_FATAL_FAILURE(check_output(c, to_bytes, bytes, input.data(), name));
     ASSERT_NO_FATAL_FAILURE(check_output(c, PackedConv(w, adding, selection), sums_of_two,
                                          input.data(), name, {.residual = residual.data()}));
+    ASSERT_NO_FATAL_FAILURE(
+        check_output(c, PackedConv(w, on_curve, selection), curve_bytes, input.data(), name));
     const PackedConv to_floats(w, c.epilogue.multiplier, float_bias, selection);
     ASSERT_NO_FATAL_FAILURE(check_output(c, to_floats, floats, input.data(), name));
     const PackedConv onto(w, c.epilogue.multiplier, {}, selection);

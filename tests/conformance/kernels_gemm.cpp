@@ -12,6 +12,7 @@
 #include "kernels/gemm/gemm.h"
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"
+#include "support/random_curve.h"
 
 namespace qtool::tests {
 namespace {
@@ -139,7 +140,8 @@ void compare(GemmCall call, const KernelRow<GemmFunctions>& row, std::size_t ele
   row.functions->run(call);
   ASSERT_EQ(std::memcmp(output.data(), expected.data(), bytes), 0)
       << row.name << ": " << call.row_count << " rows of " << call.taps << " x " << call.row_bytes
-      << " bytes, " << call.channels << " channels, type " << static_cast<int>(call.output_type);
+      << " bytes, " << call.channels << " channels, type " << static_cast<int>(call.output_type)
+      << (call.curve == nullptr ? "" : ", on a curve");
 }
 
 void check_kernel(std::mt19937& random, Spread spread, const KernelRow<GemmFunctions>& row) {
@@ -175,6 +177,15 @@ void check_kernel(std::mt19937& random, Spread spread, const KernelRow<GemmFunct
   adding.residual_multiplier = static_cast<float>(pick(random, 1, 3000)) / 1000.0F;
   adding.residual_zero = static_cast<std::int32_t>(pick(random, 0, 255));
   ASSERT_NO_FATAL_FAILURE(compare(adding, row, 1));
+  // Most of the multipliers above give few positions of a curve.
+  GemmCall on_curve = call;
+  const Curve curve = draw_curve(random, spread);
+  on_curve.curve = &curve;
+  std::vector<float> multipliers = drawn.multiplier;
+  const auto factor = static_cast<float>(pick(random, 1, 200));
+  for (float& multiplier : multipliers) multiplier *= factor;
+  on_curve.multiplier = multipliers.data();
+  ASSERT_NO_FATAL_FAILURE(compare(on_curve, row, 1));
   call.output_type = OutputType::kFloat32;
   ASSERT_NO_FATAL_FAILURE(compare(call, row, sizeof(float)));
   call.onto = onto.data<float>();

@@ -54,8 +54,12 @@ ConvOutput output_of(Epilogue epilogue) {
                           kMaxResidualMultiplier, " and 0 to 255"));
     }
   }
+  if (epilogue.curve && epilogue.residual) {
+    throw Error(ErrorCode::kInvalidModel, "convolution: a curve and a residual, expected one");
+  }
   ConvOutput output;
   output.residual = epilogue.residual;
+  output.curve = epilogue.curve;
   output.multiplier = std::move(epilogue.multiplier);
   output.zero_point = epilogue.zero_point;
   output.low = epilogue.low;

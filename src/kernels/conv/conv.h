@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/curve.h"
 #include "kernels/isa.h"
 
 namespace qtool {
@@ -65,12 +66,15 @@ inline constexpr float kMaxResidualMultiplier = 1e30F;
 /// high), ties to even. 0 <= low <= high <= 255. With a residual r, the rounded value is
 /// float(acc) * multiplier[c] + float(r - residual.zero_point) * residual.multiplier: two products,
 /// each rounded to float, and one sum, rounded to float.
+/// With a curve, q is the byte of the curve for acc and multiplier[c]. The zero point and the
+/// limits do not count then, and there is no residual.
 struct Epilogue {
   std::vector<float> multiplier;  ///< [out_channels], s_x s_w[c] / s_y
   std::int32_t zero_point = 0;
   std::int32_t low = 0;
   std::int32_t high = 255;
   std::optional<Residual> residual{};
+  std::optional<Curve> curve{};
 };
 
 /// [batch][out_h][out_w][out_channels] elements that are added to the results.

@@ -175,6 +175,7 @@ class DepthwiseConv final : public ConvDriver {
     call.zero_point = output_.zero_point;
     call.low = output_.low;
     call.high = output_.high;
+    if (output_.curve) call.curve = &*output_.curve;
     return call;
   }
 

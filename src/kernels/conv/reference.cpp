@@ -1,5 +1,6 @@
 #include "kernels/conv/reference.h"
 
+#include "kernels/curve_byte.h"
 #include "kernels/round_to_u8.h"
 
 namespace qtool {
@@ -63,6 +64,10 @@ void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const 
                     const std::uint8_t* input, std::uint8_t* output, const std::uint8_t* residual) {
   for_each_output(
       weights, shape, input, [&](std::int32_t acc, std::size_t channel, std::int64_t at) {
+        if (epilogue.curve) {
+          output[at] = curve_byte(*epilogue.curve, acc, epilogue.multiplier[channel]);
+          return;
+        }
         float real = static_cast<float>(acc) * epilogue.multiplier[channel];
         if (epilogue.residual) {
           const Residual& added = *epilogue.residual;

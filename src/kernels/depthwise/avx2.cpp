@@ -129,9 +129,37 @@ void store_sums(const Group& group, const __m256i* sums, std::int64_t pixel) {
   for (std::int64_t c = 0; c < group.count; ++c) out[c] = part[c];
 }
 
-// The rarer epilogues: floats and sums.
+// Stores the bytes of a curve.
+template <unsigned kParts>
+void store_curve(const Group& group, const __m256i* sums, unsigned columns, std::int64_t pixel) {
+  const DepthwiseCall& call = group.call;
+  const CurveRegisters<kParts> curve = registers_of<kParts>(*call.curve);
+  const __m256 multiplier[] = {_mm256_loadu_ps(group.multiplier),
+                               _mm256_loadu_ps(group.multiplier + 8)};
+  auto* out =
+      static_cast<std::uint8_t*>(call.output) + pixel * call.out_pixel_stride + group.channel;
+  __m256 numbers[4];
+  for (unsigned n = 0; n < columns; n += 2, sums += 4, out += 2 * call.out_pixel_stride) {
+    const bool both = n + 1 < columns;
+    for (unsigned i = 0; i < 4; ++i) {
+      numbers[i] = curve_number(sums[both ? i : i % 2], multiplier[i % 2], curve);
+    }
+    if (both) {
+      store_rows<2>(numbers, packs_onto(curve), group.count, out, call.out_pixel_stride);
+    } else {
+      store_rows<1>(numbers, packs_onto(curve), group.count, out, call.out_pixel_stride);
+    }
+  }
+}
+
+// The rarer epilogues: floats, sums and bytes of a curve.
 __attribute__((noinline)) void store_rarely(const Group& group, const __m256i* sums,
                                             unsigned columns, std::int64_t pixel) {
+  if (group.call.curve != nullptr) {
+    const bool many = group.call.curve->place_bits == 11;
+    return many ? store_curve<2>(group, sums, columns, pixel)
+                : store_curve<1>(group, sums, columns, pixel);
+  }
   for (unsigned n = 0; n < columns; ++n, sums += 2, ++pixel) {
     if (group.call.output_type == OutputType::kFloat32) {
       store_floats(group, sums, pixel);
@@ -145,7 +173,7 @@ __attribute__((noinline)) void store_rarely(const Group& group, const __m256i* s
 template <unsigned kColumns>
 QTOOL_INLINE inline void store(const Group& group, const __m256i* acc, std::int64_t pixel) {
   const DepthwiseCall& call = group.call;
-  if (call.output_type != OutputType::kUInt8) {
+  if (call.output_type != OutputType::kUInt8 || call.curve != nullptr) {
     __m256i sums[2 * kColumns];
     unroll<2 * kColumns>([&](auto n) QTOOL_INLINE { sums[n] = acc[n]; });
     store_rarely(group, sums, kColumns, pixel);
@@ -159,7 +187,7 @@ QTOOL_INLINE inline void store(const Group& group, const __m256i* acc, std::int6
                            QTOOL_INLINE { products[n] = scale(acc[n], multiplier[n % 2]); });
   auto* out =
       static_cast<std::uint8_t*>(call.output) + pixel * call.out_pixel_stride + group.channel;
-  store_rows<kColumns>(products, range, group.count, out, call.out_pixel_stride);
+  store_rows<kColumns>(products, packs_into(range), group.count, out, call.out_pixel_stride);
 }
 
 QTOOL_INLINE inline void load_bias(const Group& group, __m256i* sums) {

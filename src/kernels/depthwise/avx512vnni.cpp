@@ -6,8 +6,7 @@
 namespace qtool {
 namespace {
 
-// Interleaves `count` registers whose columns begin at `x`. Some of the columns are outside the
-// image.
+// Interleaves `count` registers whose columns begin at `x`. Some columns are outside the image.
 template <unsigned kLanes, Fill kFill>
 __attribute__((noinline)) void interleave_border(const Plan& plan, const Quad& quad, std::int64_t x,
                                                  std::int64_t count, std::byte* to) {
@@ -113,15 +112,15 @@ QTOOL_INLINE inline void accumulate(const Plan& plan, const std::byte* scratch, 
   unroll<kRows * kGroups * 4>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
 }
 
-// Computes output columns [first, last) of kRows rows from row y on, for u8 output and products
-// that fit int32.
-template <unsigned kLanes, unsigned kRows>
+// Computes output columns [first, last) of kRows rows from row y on, for bytes other than
+// kMayOverflow.
+template <Bytes kBytes, unsigned kLanes, unsigned kRows>
 __attribute__((noinline)) void compute_bytes(const Plan& plan, const std::byte* scratch,
                                              std::int64_t y, std::int64_t first,
                                              std::int64_t last) {
   constexpr std::int64_t kColumns = 4 / kLanes;
   const DepthwiseCall& call = plan.call;
-  const Columns columns = columns_of(plan);
+  const Columns<kBytes> columns = columns_of<kBytes>(plan);
   const __mmask64 mask = plan.mask;
   const std::int64_t stride = call.out_pixel_stride;
   const std::int64_t row_stride = call.out_w * stride;
@@ -133,8 +132,8 @@ __attribute__((noinline)) void compute_bytes(const Plan& plan, const std::byte* 
     accumulate<kRows, 2>(plan, scratch, acc);
     unroll<kRows * 2>([&](auto i) QTOOL_INLINE {
       std::uint8_t* to = out + i / 2 * row_stride + i % 2 * kColumns * stride;
-      store_bytes<kLanes>(requantize<Products::kFit>(columns, acc + i * 4), mask,
-                          left - i % 2 * kColumns, stride, to);
+      store_bytes<kLanes>(requantize<kBytes>(columns, acc + i * 4), mask, left - i % 2 * kColumns,
+                          stride, to);
     });
     scratch += 2 * kVector;
     out += 2 * kColumns * stride;
@@ -143,7 +142,7 @@ __attribute__((noinline)) void compute_bytes(const Plan& plan, const std::byte* 
     __m512i acc[kRows * 4];
     accumulate<kRows, 1>(plan, scratch, acc);
     unroll<kRows>([&](auto r) QTOOL_INLINE {
-      store_bytes<kLanes>(requantize<Products::kFit>(columns, acc + r * 4), mask, left, stride,
+      store_bytes<kLanes>(requantize<kBytes>(columns, acc + r * 4), mask, left, stride,
                           out + r * row_stride);
     });
   }
@@ -168,8 +167,10 @@ __attribute__((noinline)) void compute_rarely(const Plan& plan, const std::byte*
 template <unsigned kLanes, unsigned kRows>
 void compute(const Plan& plan, const std::byte* scratch, std::int64_t y, std::int64_t first,
              std::int64_t last) {
-  if (plan.products == Products::kFit && plan.call.output_type == OutputType::kUInt8) {
-    compute_bytes<kLanes, kRows>(plan, scratch, y, first, last);
+  if (plan.bytes == Bytes::kOnCurve) {
+    compute_bytes<Bytes::kOnCurve, kLanes, kRows>(plan, scratch, y, first, last);
+  } else if (plan.bytes == Bytes::kFit) {
+    compute_bytes<Bytes::kFit, kLanes, kRows>(plan, scratch, y, first, last);
   } else {
     compute_rarely<kLanes, kRows>(plan, scratch, y, first, last);
   }
@@ -210,13 +211,12 @@ void run_block(const Plan& plan) {
   }
 }
 
-// Filters of 3x3 without dilation, the most common ones, need no scratch: the interleaved columns
-// of a window stay in registers. Takes equal strides, and products that fit if they become bytes.
+// Whether windows stay in registers, without the scratch: for 3x3, the most common ones.
 bool fits_registers(const Plan& plan) {
   const DepthwiseCall& call = plan.call;
   return call.kernel_h == 3 && call.kernel_w == 3 && call.terms == 1 && call.dilation_h == 1 &&
          call.dilation_w == 1 && call.stride_h <= 2 && call.stride_w == call.stride_h &&
-         (plan.products == Products::kFit || call.output_type != OutputType::kUInt8);
+         plan.bytes != Bytes::kMayOverflow;
 }
 
 // Output rows that are computed together. With fewer than 64 channels, each part of a register
@@ -249,11 +249,11 @@ QTOOL_INLINE inline void interleave_column(const Rows<kLanes>& rows, std::int64_
 
 // Computes all output columns of kRows rows for each part. With stride 1, a window shares two
 // columns with the next one, with stride 2 one column. The columns take turns in three places.
-template <unsigned kLanes, Fill kFill, unsigned kRows, unsigned kStride, bool kBytes>
+template <unsigned kLanes, Fill kFill, unsigned kRows, unsigned kStride, Bytes kBytes>
 __attribute__((noinline)) void run_rows(const Plan& plan, const Rows<kLanes>& given) {
   // Copies, because the compiler would read again through references after every store.
   const Rows<kLanes> rows = given;
-  const Columns columns = columns_of(plan);
+  const Columns<kBytes> columns = columns_of<kBytes>(plan);
   const std::byte* const packed = plan.packed;
   const __mmask64 mask = plan.mask;
   const std::int64_t in_w = plan.call.in_w;
@@ -291,8 +291,8 @@ __attribute__((noinline)) void run_rows(const Plan& plan, const Rows<kLanes>& gi
       unroll<kRows * 4>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
       unroll<kRows>([&](auto r) QTOOL_INLINE {
         const std::int64_t pixel = r * out_w + x + turn;
-        if constexpr (kBytes) {
-          const __m512i bytes = requantize<Products::kFit>(columns, acc + r * 4);
+        if constexpr (kBytes != Bytes::kNone) {
+          const __m512i bytes = requantize<kBytes>(columns, acc + r * 4);
           unroll<4 / kLanes>([&](auto n) QTOOL_INLINE {
             if (n * kRows + r >= rows.count) return;
             store_part<4 / kLanes, n>(bytes, mask, out + (rows.pixel[n] + pixel) * stride);
@@ -320,10 +320,12 @@ void run_in_registers(const Plan& plan) {
       rows.quads[n] = quad_of(call, first, kRows, 0);
       rows.pixel[n] = first * call.out_w;
     }
-    if (call.output_type == OutputType::kUInt8) {
-      run_rows<kLanes, kFill, kRows, kStride, true>(plan, rows);
+    if (plan.bytes == Bytes::kOnCurve) {
+      run_rows<kLanes, kFill, kRows, kStride, Bytes::kOnCurve>(plan, rows);
+    } else if (plan.bytes == Bytes::kNone) {
+      run_rows<kLanes, kFill, kRows, kStride, Bytes::kNone>(plan, rows);
     } else {
-      run_rows<kLanes, kFill, kRows, kStride, false>(plan, rows);
+      run_rows<kLanes, kFill, kRows, kStride, Bytes::kFit>(plan, rows);
     }
   }
 }
@@ -379,7 +381,7 @@ void run_lanes(const Plan& plan) {
 }
 
 void run(const DepthwiseCall& call) {
-  Plan plan{call, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, Products::kFit, {}};
+  Plan plan{call, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, Bytes::kFit, {}};
   if (!make_plan(plan)) return run_slowly(plan);
   switch (plan.lanes) {
     case 1:

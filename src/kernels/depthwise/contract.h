@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/curve.h"
 #include "kernels/output_type.h"
 
 namespace qtool {
@@ -63,6 +64,7 @@ struct DepthwiseCall {
   std::int32_t zero_point = 0;
   std::int32_t low = 0;
   std::int32_t high = 255;
+  const Curve* curve = nullptr;  ///< u8 output only, as in GemmCall
 };
 
 struct DepthwiseFunctions {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/round_up.h"
+#include "kernels/curve_byte.h"
 #include "kernels/depthwise/contract.h"
 #include "kernels/round_to_u8.h"
 
@@ -80,7 +81,8 @@ void store_block(const DepthwiseCall& call, const Block& block, std::int64_t pix
       static_cast<float*>(call.output)[at + c] = product + addend[first + c];
     } else {
       static_cast<std::uint8_t*>(call.output)[at + c] =
-          round_to_u8(product, call.zero_point, call.low, call.high);
+          call.curve != nullptr ? curve_byte(*call.curve, sum, block.multiplier[c])
+                                : round_to_u8(product, call.zero_point, call.low, call.high);
     }
   }
 }

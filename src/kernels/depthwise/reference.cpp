@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/curve_byte.h"
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/round_to_u8.h"
 
@@ -48,7 +49,8 @@ void reference_depthwise(const DepthwiseWeights& weights, const DepthwiseCall& c
           continue;
         }
         static_cast<std::uint8_t*>(call.output)[at] =
-            round_to_u8(product, call.zero_point, call.low, call.high);
+            call.curve != nullptr ? curve_byte(*call.curve, sum, weights.multiplier[c])
+                                  : round_to_u8(product, call.zero_point, call.low, call.high);
       }
     }
   }

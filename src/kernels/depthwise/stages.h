@@ -99,6 +99,10 @@ void pack(const DepthwiseWeights& weights, std::byte* packed) {
   }
 }
 
+// The bytes that the epilogue makes: rounded products in a range, where the products fit int32
+// (they do if multipliers are below 1) or may not, bytes of a curve, or none but floats or sums.
+enum class Bytes : std::uint8_t { kFit, kMayOverflow, kOnCurve, kNone };
+
 // Values that stay the same during a call.
 struct Plan {
   const DepthwiseCall& call;
@@ -111,8 +115,8 @@ struct Plan {
   std::int64_t pitch;  // bytes of the scratch per register q
   std::int64_t steps;  // kernel columns times quads
   const std::byte* packed;
-  __mmask64 mask;     // the channels of one column
-  Products products;  // whether a product can exceed int32: it cannot if multipliers are below 1
+  __mmask64 mask;  // the channels of one column
+  Bytes bytes;
   std::int64_t offset[kMaxSteps];  // position of each step's input in the scratch
 };
 
@@ -125,6 +129,18 @@ std::int64_t plane_of(const DepthwiseCall& call, std::int64_t chunk, std::int64_
   return ceil_div(reach / call.stride_w + 1, columns) * columns;
 }
 
+Bytes bytes_of(const Plan& plan) {
+  if (plan.call.output_type != OutputType::kUInt8) return Bytes::kNone;
+  if (plan.call.curve != nullptr) return Bytes::kOnCurve;
+  for (std::int64_t q = 4; q < 8; ++q) {
+    const __m512 multiplier = _mm512_loadu_ps(plan.packed + q * kVector);
+    if (_mm512_cmp_ps_mask(_mm512_abs_ps(multiplier), _mm512_set1_ps(1.0F), _CMP_GE_OQ) != 0) {
+      return Bytes::kMayOverflow;
+    }
+  }
+  return Bytes::kFit;
+}
+
 bool make_plan(Plan& plan) {
   const DepthwiseCall& call = plan.call;
   const std::int64_t first = call.block * kDepthwiseBlock;
@@ -135,13 +151,7 @@ bool make_plan(Plan& plan) {
   plan.steps = call.kernel_w * plan.quads;
   plan.mask = first_bytes(plan.channels);
   plan.packed = call.packed + call.block * block_bytes(call.terms, call.kernel_h, call.kernel_w);
-  plan.products = Products::kFit;
-  for (std::int64_t q = 4; q < 8; ++q) {
-    const __m512 multiplier = _mm512_loadu_ps(plan.packed + q * kVector);
-    if (_mm512_cmp_ps_mask(_mm512_abs_ps(multiplier), _mm512_set1_ps(1.0F), _CMP_GE_OQ) != 0) {
-      plan.products = Products::kMayOverflow;
-    }
-  }
+  plan.bytes = bytes_of(plan);
   if (plan.quads > kMaxQuads || plan.steps > kMaxSteps) return false;
   if (call.stride_w > kMaxStride || call.dilation_w > kScratchBytes) return false;
   const std::int64_t column_bytes = call.stride_w * plan.quads * kVector * plan.lanes;
@@ -231,28 +241,48 @@ Quad quad_of(const DepthwiseCall& call, std::int64_t y, std::int64_t rows, std::
 }
 
 // The epilogue's parameters in registers: reloading them from the call would double the cost.
+template <Bytes kBytes>
 struct Columns {
   __m512 multiplier[4];
   ByteRange range;
 };
+template <>
+struct Columns<Bytes::kOnCurve> {
+  __m512 multiplier[4];
+  CurveRegisters curve;
+};
 
-QTOOL_INLINE inline Columns columns_of(const Plan& plan) {
-  Columns columns;
+template <Bytes kBytes>
+QTOOL_INLINE inline Columns<kBytes> columns_of(const Plan& plan) {
+  Columns<kBytes> columns;
   unroll<4>([&](auto q) QTOOL_INLINE {
     columns.multiplier[q] = _mm512_loadu_ps(plan.packed + (4 + q) * kVector);
   });
-  columns.range = byte_range(plan.call.zero_point, plan.call.low, plan.call.high);
+  if constexpr (kBytes == Bytes::kOnCurve) {
+    columns.curve = registers_of(*plan.call.curve);
+  } else {
+    columns.range = byte_range(plan.call.zero_point, plan.call.low, plan.call.high);
+  }
   return columns;
 }
 
 // Requantizes one register of columns. The pack instructions restore the order of the channels.
-template <Products kProducts>
-QTOOL_INLINE inline __m512i requantize(const Columns& columns, const __m512i* sums) {
-  __m512i rounded[4];
-  unroll<4>([&](auto q) QTOOL_INLINE {
-    rounded[q] = round_product<kProducts>(scale(sums[q], columns.multiplier[q]));
-  });
-  return pack_bytes(rounded, columns.range);
+template <Bytes kBytes>
+QTOOL_INLINE inline __m512i requantize(const Columns<kBytes>& columns, const __m512i* sums) {
+  if constexpr (kBytes == Bytes::kOnCurve) {
+    __m512 numbers[4];
+    unroll<4>([&](auto q) QTOOL_INLINE {
+      numbers[q] = curve_number(sums[q], columns.multiplier[q], columns.curve);
+    });
+    return pack_curve<Products::kMayOverflow>(numbers, columns.curve);
+  } else {
+    constexpr auto kProducts = kBytes == Bytes::kFit ? Products::kFit : Products::kMayOverflow;
+    __m512i rounded[4];
+    unroll<4>([&](auto q) QTOOL_INLINE {
+      rounded[q] = round_product<kProducts>(scale(sums[q], columns.multiplier[q]));
+    });
+    return pack_bytes(rounded, columns.range);
+  }
 }
 
 // Stores the first `count` columns of one register.
@@ -310,18 +340,21 @@ __attribute__((noinline)) void store_reals(const Plan& plan, const __m512i* sums
   });
 }
 
-// The rare epilogues: floats, sums, and multipliers of 1 and more. Takes the first `count` of the
-// neighbouring columns of four registers; `pixel` is the first one.
+// Any epilogue. Takes the first `count` of the neighbouring columns of four registers; `pixel` is
+// the first one.
 template <unsigned kLanes>
 __attribute__((noinline)) void store_rarely(const Plan& plan, const __m512i* sums,
                                             std::int64_t count, std::int64_t pixel) {
   const DepthwiseCall& call = plan.call;
-  if (call.output_type != OutputType::kUInt8) {
+  if (plan.bytes == Bytes::kNone) {
     const std::int64_t pixels[] = {pixel, pixel + 1, pixel + 2, pixel + 3};
     return store_reals<kLanes>(plan, sums, pixels, count);
   }
-  store_bytes<kLanes>(requantize<Products::kMayOverflow>(columns_of(plan), sums), plan.mask, count,
-                      call.out_pixel_stride,
+  const __m512i bytes =
+      plan.bytes == Bytes::kOnCurve
+          ? requantize<Bytes::kOnCurve>(columns_of<Bytes::kOnCurve>(plan), sums)
+          : requantize<Bytes::kMayOverflow>(columns_of<Bytes::kMayOverflow>(plan), sums);
+  store_bytes<kLanes>(bytes, plan.mask, count, call.out_pixel_stride,
                       static_cast<std::uint8_t*>(call.output) + pixel * call.out_pixel_stride +
                           call.block * kDepthwiseBlock);
 }

@@ -18,8 +18,12 @@ struct Columns {
   __m512 multiplier[kLayout.max_panels];
   ByteRange range;
   __mmask64 mask;
-  Products products;  // whether a product can exceed int32: it cannot if multipliers are below 1
+  Products products;     // whether a product can exceed int32: it cannot if multipliers are below 1
+  CurveRegisters curve;  // only for bytes of a curve
 };
+
+// What a tile stores: bytes of a curve, whose numbers fit int32 or may not, or anything else.
+enum class Results : std::uint8_t { kFitOnCurve, kOnCurve, kOther };
 
 // Multiplies one group of four bytes of every row by one vector of weights per panel, and adds the
 // products to `acc`.
@@ -75,6 +79,22 @@ QTOOL_INLINE inline void store_added(const GemmCall& call, const __m512i* acc,
   _mm512_mask_storeu_epi8(out, columns.mask, sort_bytes(pack_bytes(rounded, columns.range)));
 }
 
+// As store_bytes(), with the bytes of a curve.
+template <unsigned kPanels, unsigned kRowsAtOnce, Products kProducts>
+QTOOL_INLINE inline void store_on_curve(const __m512i* acc, const Columns& columns,
+                                        std::uint8_t* out, std::int64_t stride) {
+  constexpr unsigned kVectors = kPanels * kRowsAtOnce;
+  __m512 numbers[4];
+  unroll<kVectors>([&](auto n) QTOOL_INLINE {
+    numbers[n] = curve_number(acc[n], columns.multiplier[n % kPanels], columns.curve);
+  });
+  unroll<4 - kVectors>([&](auto n) QTOOL_INLINE { numbers[kVectors + n] = numbers[0]; });
+  const __m512i bytes = sort_bytes(pack_curve<kProducts>(numbers, columns.curve));
+  unroll<kRowsAtOnce>([&](auto m) QTOOL_INLINE {
+    store_part<kPanels == 1 ? 4 : kPanels == 2 ? 2 : 1, m>(bytes, columns.mask, out + m * stride);
+  });
+}
+
 template <unsigned kPanels>
 QTOOL_INLINE inline void store_floats(const __m512i* acc, const Columns& columns,
                                       const float* addend, float* out) {
@@ -126,9 +146,9 @@ __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns&
   }
 }
 
-// This is a function of its own, because GCC 12 spills accumulators in the loop of a larger
-// function.
-template <unsigned kPanels, unsigned kTile>
+// This is a function of its own, because GCC 12 spills
+// accumulators in the loop of a larger function.
+template <unsigned kPanels, unsigned kTile, Results kResults>
 __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& columns,
                                         std::int64_t row) {
   constexpr unsigned kSums = kTile * kPanels;
@@ -156,11 +176,21 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
   }
   // Forces the accumulators into registers after the loop: otherwise GCC 12 stores copies of them.
   unroll<kSums>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
+  constexpr unsigned kMost = kPanels > 2 ? 1 : 4 / kPanels;
+  constexpr unsigned kRowsAtOnce = kTile < kMost ? kTile : kMost;
+  auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
+  if constexpr (kResults != Results::kOther) {
+    constexpr auto kProducts =
+        kResults == Results::kFitOnCurve ? Products::kFit : Products::kMayOverflow;
+    unroll<kTile / kRowsAtOnce>([&](auto i) QTOOL_INLINE {
+      constexpr unsigned kRow = i * kRowsAtOnce;
+      store_on_curve<kPanels, kRowsAtOnce, kProducts>(
+          acc + kRow * kPanels, columns, out + kRow * call.output_stride, call.output_stride);
+    });
+    return;
+  }
   if (columns.products == Products::kFit && call.output_type == OutputType::kUInt8 &&
       call.residual == nullptr) {
-    auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
-    constexpr unsigned kMost = kPanels > 2 ? 1 : 4 / kPanels;
-    constexpr unsigned kRowsAtOnce = kTile < kMost ? kTile : kMost;
     unroll<kTile / kRowsAtOnce>([&](auto i) QTOOL_INLINE {
       constexpr unsigned kRow = i * kRowsAtOnce;
       store_bytes<kPanels, kRowsAtOnce, Products::kFit>(
@@ -173,13 +203,13 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
   store_rarely<kPanels>(call, columns, sums, row, kTile);
 }
 
-template <unsigned kPanels, unsigned kTile>
+template <unsigned kPanels, unsigned kTile, Results kResults>
 void run_tiles(const GemmCall& call, const Columns& columns, std::int64_t row) {
   for (; row + kTile <= call.row_count; row += kTile) {
-    run_tile<kPanels, kTile>(call, columns, row);
+    run_tile<kPanels, kTile, kResults>(call, columns, row);
   }
   if constexpr (kTile > 1) {
-    run_tiles<kPanels, (kTile > 8 ? 8 : kTile > 4 ? 4 : kTile / 2)>(call, columns, row);
+    run_tiles<kPanels, (kTile > 8 ? 8 : kTile > 4 ? 4 : kTile / 2), kResults>(call, columns, row);
   }
 }
 
@@ -187,15 +217,23 @@ template <unsigned kPanels>
 void run_panels(const GemmCall& call) {
   Columns columns;
   columns.products = Products::kFit;
+  const __m512 limit = _mm512_set1_ps(call.curve == nullptr ? 1.0F : kMostOnCurve);
   for (unsigned n = 0; n < kPanels; ++n) {
     columns.multiplier[n] = _mm512_loadu_ps(call.multiplier + 16U * n);
     const __mmask16 large =
-        _mm512_cmp_ps_mask(_mm512_abs_ps(columns.multiplier[n]), _mm512_set1_ps(1.0F), _CMP_GE_OQ);
+        _mm512_cmp_ps_mask(_mm512_abs_ps(columns.multiplier[n]), limit, _CMP_GE_OQ);
     if (large != 0) columns.products = Products::kMayOverflow;
   }
   columns.range = byte_range(call.zero_point, call.low, call.high);
   columns.mask = first_bytes(call.channels);
-  run_tiles<kPanels, kRows[kPanels]>(call, columns, 0);
+  constexpr unsigned kTile = kRows[kPanels];
+  if (call.curve == nullptr) return run_tiles<kPanels, kTile, Results::kOther>(call, columns, 0);
+  columns.curve = registers_of(*call.curve);
+  if (columns.products == Products::kFit) {
+    run_tiles<kPanels, kTile, Results::kFitOnCurve>(call, columns, 0);
+  } else {
+    run_tiles<kPanels, kTile, Results::kOnCurve>(call, columns, 0);
+  }
 }
 
 void run(const GemmCall& call) {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/round_up.h"
+#include "kernels/curve_byte.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/round_to_u8.h"
 
@@ -98,7 +99,8 @@ void reference_gemm(const GemmCall& call, const GemmLayout& layout) {
         real += static_cast<float>(q - call.residual_zero) * call.residual_multiplier;
       }
       static_cast<std::uint8_t*>(call.output)[at] =
-          round_to_u8(real, call.zero_point, call.low, call.high);
+          call.curve != nullptr ? curve_byte(*call.curve, sum, call.multiplier[channel])
+                                : round_to_u8(real, call.zero_point, call.low, call.high);
     }
   }
 }

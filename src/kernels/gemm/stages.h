@@ -79,7 +79,28 @@ void store_added(const GemmCall& call, const Columns& columns, const __m256i* su
   const __m256 values[] = {_mm256_add_ps(scale(sums[0], columns.multiplier[0]), addends.half[0]),
                            _mm256_add_ps(scale(sums[1], columns.multiplier[1]), addends.half[1])};
   auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
-  store_rows<1>(values, columns.range, call.channels, out, call.output_stride);
+  store_rows<1>(values, packs_into(columns.range), call.channels, out, call.output_stride);
+}
+
+// Stores the rows of a tile as bytes of a curve.
+template <unsigned kParts>
+__attribute__((noinline)) void store_curve(const GemmCall& call, const Columns& columns,
+                                           const __m256i* sums, std::int64_t row, unsigned rows) {
+  const CurveRegisters<kParts> curve = registers_of<kParts>(*call.curve);
+  auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
+  __m256 numbers[4];
+  const auto set_numbers = [&](unsigned count) QTOOL_INLINE {
+    for (unsigned i = 0; i < count; ++i) {
+      numbers[i] = curve_number(sums[i], columns.multiplier[i % 2], curve);
+    }
+  };
+  for (; rows > 1; rows -= 2, sums += 4, out += 2 * call.output_stride) {
+    set_numbers(4);
+    store_rows<2>(numbers, packs_onto(curve), call.channels, out, call.output_stride);
+  }
+  if (rows == 0) return;
+  set_numbers(2);
+  store_rows<1>(numbers, packs_onto(curve), call.channels, out, call.output_stride);
 }
 
 // The rarer epilogues: floats, sums and a residual.
@@ -137,16 +158,21 @@ template <unsigned kRows>
 QTOOL_INLINE inline void store_tile(const GemmCall& call, const Columns& columns,
                                     const __m256i* acc, std::int64_t row) {
   constexpr unsigned kSums = 2 * kRows;
-  if (call.output_type == OutputType::kUInt8 && call.residual == nullptr) {
+  if (call.output_type == OutputType::kUInt8 && call.residual == nullptr && call.curve == nullptr) {
     auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
     __m256 products[kSums];
     unroll<kSums>([&](auto i)
                       QTOOL_INLINE { products[i] = scale(acc[i], columns.multiplier[i % 2]); });
-    store_rows<kRows>(products, columns.range, call.channels, out, call.output_stride);
+    store_rows<kRows>(products, packs_into(columns.range), call.channels, out, call.output_stride);
     return;
   }
   __m256i sums[kSums];
   unroll<kSums>([&](auto i) QTOOL_INLINE { sums[i] = acc[i]; });
+  if (call.curve != nullptr) {
+    const bool many = call.curve->place_bits == 11;
+    return many ? store_curve<2>(call, columns, sums, row, kRows)
+                : store_curve<1>(call, columns, sums, row, kRows);
+  }
   store_rarely(call, columns, sums, row, kRows);
 }
 

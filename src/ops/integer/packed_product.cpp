@@ -21,6 +21,16 @@ std::vector<float> product_scales(const QProductParams& params, std::int64_t cha
   return scales;
 }
 
+std::string curve_text(const Curve& curve) {
+  std::string text = to_text("curve ", curve.scale, " ", curve.offset, " ", curve.place_bits);
+  for (std::int32_t i = 0; i < Curve::kCoefficients; ++i) {
+    for (std::int32_t s = 0; s < curve.segments(); ++s) {
+      text += to_text(" ", curve.low[i][s] + 256 * curve.high[i][s]);
+    }
+  }
+  return text;
+}
+
 // A text that names the extents and the epilogue that the weights are packed for. Plans share
 // packed weights of the same form.
 std::string form_of(const QProductParams& params, bool sums, const ProductExtents& extents,
@@ -32,6 +42,7 @@ std::string form_of(const QProductParams& params, bool sums, const ProductExtent
   form += to_text(" ", params.input.scale);
   if (!params.result) return form + " f32";
   const QuantizedResult& y = *params.result;
+  if (params.curve) return form + " on " + curve_text(*params.curve);
   form += to_text(" u8 ", y.affine.scale, " ", y.affine.zero_point, " ", y.low, " ", y.high);
   if (!params.residual) return form;
   return form + to_text(" + ", params.residual->scale, " ", params.residual->zero_point);
@@ -52,7 +63,7 @@ std::vector<double> fixed_multipliers(const QProductParams& params, std::int64_t
 }
 
 bool makes_sums(const QProductParams& params, Requantization requantization) {
-  return params.result && requantization != Requantization::kFloat;
+  return params.result && !params.curve && requantization != Requantization::kFloat;
 }
 
 }  // namespace
@@ -101,6 +112,11 @@ std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const Produc
     const QuantizedResult& y = *params.result;
     Epilogue epilogue;
     epilogue.multiplier = std::move(scales);
+    if (params.curve) {
+      for (float& multiplier : epilogue.multiplier) multiplier *= params.curve->scale;
+      epilogue.curve = params.curve;
+      return std::make_shared<PackedConv>(weights, std::move(epilogue));
+    }
     for (float& multiplier : epilogue.multiplier) multiplier /= y.affine.scale;
     epilogue.zero_point = y.affine.zero_point;
     epilogue.low = y.low;

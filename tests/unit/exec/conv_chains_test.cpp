@@ -1,5 +1,5 @@
 // Convolutions, the functions behind them and the rounding of their result run as one operator. The
-// bits are those of the same nodes, run one by one.
+// bits are those of the same nodes, run one by one. Bytes of a curve may differ near a tie.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -202,16 +202,20 @@ std::vector<ChainCase> wide_cases() {
   };
 }
 
-class ConvChains : public testing::TestWithParam<ChainCase> {};
+/// What a network gives with a node for each function, and fused with each number of threads.
+struct ChainResults {
+  std::vector<float> apart;
+  std::vector<std::vector<float>> together;
+};
 
-TEST_P(ConvChains, HaveTheBitsOfTheirNodes) {
+void run_chains(const ChainCase& chain, ChainResults& results) {
   ChainedNet net;
-  net.input("x", GetParam().shape.dims());
-  GetParam().build(net);
+  net.input("x", chain.shape.dims());
+  chain.build(net);
   const Executor executor(prepare(Graph(net.graph)));
   const std::vector<Tensor> inputs = [&] {
     std::vector<Tensor> made;
-    made.push_back(random_floats(GetParam().shape, 5, -2.0F, 2.0F));
+    made.push_back(random_floats(chain.shape, 5, -2.0F, 2.0F));
     return made;
   }();
   const std::vector<TensorView> views(inputs.begin(), inputs.end());
@@ -227,18 +231,45 @@ TEST_P(ConvChains, HaveTheBitsOfTheirNodes) {
   const auto [expected, separate] = run(apart);
   const float first = expected.front();
   EXPECT_GT(std::ranges::count_if(expected, [&](float y) { return y != first; }), 10);
+  results.apart = expected;
   for (const int threads : {1, 2, 7}) {
     CompileOptions together;
     together.threads = threads;
     const auto [found, left] = run(together);
-    EXPECT_EQ(found, expected) << threads << " threads";
     EXPECT_EQ(left, separate - 1);
+    results.together.push_back(found);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Narrow, ConvChains, testing::ValuesIn(narrow_cases()),
+class NarrowConvChains : public testing::TestWithParam<ChainCase> {};
+
+TEST_P(NarrowConvChains, HaveTheBytesOfTheirNodesButNearATie) {
+  ChainResults results;
+  ASSERT_NO_FATAL_FAILURE(run_chains(GetParam(), results));
+  for (const std::vector<float>& found : results.together) {
+    EXPECT_EQ(found, results.together[0]);
+    // A curve errs by 0.02 of a step at most. So one byte in 25 may be the one on the other side of
+    // a tie; in 20, because chance is in it.
+    std::size_t others = 0;
+    ASSERT_EQ(found.size(), results.apart.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      ASSERT_NEAR(found[i], results.apart[i], 0.0501F);
+      if (found[i] != results.apart[i]) ++others;
+    }
+    EXPECT_LE(others, found.size() / 20);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(List, NarrowConvChains, testing::ValuesIn(narrow_cases()),
                          [](const auto& each) { return each.param.name; });
-INSTANTIATE_TEST_SUITE_P(Wide, ConvChains, testing::ValuesIn(wide_cases()),
+
+class WideConvChains : public testing::TestWithParam<ChainCase> {};
+
+TEST_P(WideConvChains, HaveTheBitsOfTheirNodes) {
+  ChainResults results;
+  ASSERT_NO_FATAL_FAILURE(run_chains(GetParam(), results));
+  for (const std::vector<float>& found : results.together) EXPECT_EQ(found, results.apart);
+}
+INSTANTIATE_TEST_SUITE_P(List, WideConvChains, testing::ValuesIn(wide_cases()),
                          [](const auto& each) { return each.param.name; });
 
 }  // namespace

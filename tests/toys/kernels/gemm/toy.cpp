@@ -51,6 +51,27 @@ std::int32_t sum_of(const GemmCall& call, std::int64_t row, std::int64_t channel
   return static_cast<std::int32_t>(sum);
 }
 
+std::int32_t within(std::int32_t low, std::int32_t value, std::int32_t high) {
+  return value < low ? low : value > high ? high : value;
+}
+
+std::uint8_t on_curve(const Curve& curve, std::int32_t sum, float multiplier) {
+  const float number = __builtin_fmaf(static_cast<float>(sum), multiplier, curve.offset);
+  const float inside = number < -32768.0F ? -32768.0F : number > 32767.0F ? 32767.0F : number;
+  const auto bits = static_cast<std::uint32_t>(static_cast<std::int32_t>(__builtin_rintf(inside)));
+  const auto segment = (bits & 0xffffU) >> static_cast<unsigned>(curve.place_bits);
+  const auto place =
+      static_cast<std::int32_t>(bits << static_cast<unsigned>(16 - curve.place_bits) & 0xffffU);
+  std::int32_t y = 0;
+  for (int i = 3; i >= 0; --i) {
+    const std::int32_t product = (y * (place - 32768) + 16384) >> 15;
+    const auto coefficient =
+        static_cast<std::int16_t>(curve.low[i][segment] + 256 * curve.high[i][segment]);
+    y = within(-32768, static_cast<std::int16_t>(product) + coefficient, 32767);
+  }
+  return static_cast<std::uint8_t>(within(0, y >> 7, 255));
+}
+
 void store(const GemmCall& call, std::int64_t row, std::int64_t channel, std::int32_t sum) {
   const std::int64_t at = row * call.output_stride + channel;
   if (call.output_type == OutputType::kInt32) {
@@ -62,6 +83,11 @@ void store(const GemmCall& call, std::int64_t row, std::int64_t channel, std::in
     real +=
         call.onto == nullptr ? call.addend[channel] : call.onto[row * call.onto_stride + channel];
     static_cast<float*>(call.output)[at] = real;
+    return;
+  }
+  if (call.curve != nullptr) {
+    static_cast<std::uint8_t*>(call.output)[at] =
+        on_curve(*call.curve, sum, call.multiplier[channel]);
     return;
   }
   if (call.residual != nullptr) {

@@ -1,0 +1,222 @@
+// Fits the polynomials of a curve to a function. The polynomial of a segment goes through four of
+// its points, the zeros of the Chebyshev polynomial of degree 4, so that its error is near the
+// smallest possible one (interpolation at Chebyshev nodes).
+#include "ops/integer/fit_curve.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/curve_byte.h"
+
+namespace qtool {
+namespace {
+
+constexpr double kPositions = 65536.0;
+constexpr std::size_t kNodes = Curve::kCoefficients;
+constexpr double kUnits = Curve::kUnits;
+constexpr double kMostError = 0.02;   // of a step, in the middle of a position
+constexpr double kMostChange = 0.02;  // of a step, from there to the end of the position
+
+// A function whose results are counted in steps of the bytes, with the zero point added.
+class FunctionInSteps {
+ public:
+  FunctionInSteps(const RealFunction& function, const Affine& rounding)
+      : function_(function), rounding_(rounding) {}
+
+  [[nodiscard]] std::vector<double> at(const std::vector<float>& x) const {
+    std::vector<float> y(x.size());
+    function_(x, y);
+    std::vector<double> steps;
+    steps.reserve(y.size());
+    for (const float value : y) {
+      steps.push_back(static_cast<double>(value) / static_cast<double>(rounding_.scale) +
+                      rounding_.zero_point);
+    }
+    return steps;
+  }
+
+ private:
+  const RealFunction& function_;
+  const Affine& rounding_;
+};
+
+// What lies beyond the bytes does not count.
+double within_bytes(double steps) { return std::clamp(steps, 0.0, 255.0); }
+
+// One end of the domain, beyond which the byte stays the same.
+struct End {
+  double reach = 0.0;        ///< its magnitude
+  double limit = 0.0;        ///< the function beyond it, within the bytes
+  bool above_bytes = false;  ///< the function exceeds the bytes beyond it
+};
+
+// The index of the first number from which on the byte is that of `limit` and half a step holds
+// some room for errors.
+std::size_t first_constant(const FunctionInSteps& steps, const std::vector<float>& x,
+                           double limit) {
+  constexpr double kRoom = 0.05;
+  const std::vector<double> y = steps.at(x);
+  std::size_t at = y.size();
+  while (at > 0) {
+    const double value = within_bytes(y[at - 1]);
+    if (std::nearbyint(value) != std::nearbyint(limit)) break;
+    if (std::abs(value - limit) > 0.5 - kRoom) break;
+    --at;
+  }
+  return at;
+}
+
+// The end of the domain on the side of the sign of `unit`, a step of the result. Nothing if the
+// bytes still change at the largest magnitudes tried, 2^20 steps.
+std::optional<End> end_of(const FunctionInSteps& steps, double unit) {
+  constexpr int kPoints = 16;  // for each octave
+  std::vector<float> x;
+  for (int i = -8 * kPoints; i <= 20 * kPoints; ++i) {
+    x.push_back(static_cast<float>(unit * std::exp2(static_cast<double>(i) / kPoints)));
+  }
+  const double far = steps.at({x.back()})[0];
+  if (std::isnan(far)) return std::nullopt;
+  End end{0.0, within_bytes(far), far > 255.5};
+  const std::size_t at = first_constant(steps, x, end.limit);
+  if (at == 0) return end;
+  if (x.size() - at < kPoints) return std::nullopt;
+  // The same between two of these numbers, for a finer result.
+  constexpr int kParts = 64;
+  std::vector<float> parts;
+  for (int i = 0; i <= kParts; ++i) {
+    parts.push_back(x[at - 1] + (x[at] - x[at - 1]) * (static_cast<float>(i) / kParts));
+  }
+  const std::size_t finer = std::min<std::size_t>(first_constant(steps, parts, end.limit), kParts);
+  end.reach = std::abs(static_cast<double>(parts[finer]));
+  return end;
+}
+
+// The segments below 0, and the width of a segment.
+struct Division {
+  std::int32_t below = 0;
+  double width = 0.0;
+};
+
+// Divides the domain such that two segments meet at 0. Where the function exceeds the bytes, the
+// last segment ends with the domain: larger values would not fit into 16 bits. The width is 0 if
+// there is no such division. `all`: the number of segments.
+Division divide_domain(const End& below, const End& above, std::int32_t all) {
+  const bool exact_below = below.above_bytes;
+  const double exact = exact_below ? below.reach : above.reach;
+  const double other = exact_below ? above.reach : below.reach;
+  const auto division = [&](std::int32_t segments, double width) {
+    return Division{exact_below ? segments : all - segments, width};
+  };
+  for (std::int32_t n = all; n > 0 && exact > 0.0; --n) {
+    const double width = exact / n;
+    if (std::ceil(other / width) <= all - n) return division(n, width);
+  }
+  return exact > 0.0 ? Division{} : division(0, other / all);
+}
+
+// The number that has the position `p`, which may lie between two positions.
+double number_at(const Curve& curve, double p) {
+  return (p - static_cast<double>(curve.offset)) / static_cast<double>(curve.scale);
+}
+
+// The coefficients of 1, t, t^2 and t^3 of the polynomial through the points (nodes[i], y[i]):
+// Newton's divided differences, then Horner's scheme.
+std::array<double, kNodes> interpolate(const std::array<double, kNodes>& nodes, const double* y) {
+  std::array<double, kNodes> differences;
+  std::copy_n(y, kNodes, differences.begin());
+  for (std::size_t order = 1; order < kNodes; ++order) {
+    for (std::size_t i = kNodes - 1; i >= order; --i) {
+      differences[i] = (differences[i] - differences[i - 1]) / (nodes[i] - nodes[i - order]);
+    }
+  }
+  std::array<double, kNodes> polynomial{};
+  for (std::size_t k = kNodes; k-- > 0;) {
+    for (std::size_t i = kNodes - 1; i > 0; --i) {
+      polynomial[i] = polynomial[i - 1] - nodes[k] * polynomial[i];
+    }
+    polynomial[0] = differences[k] - nodes[k] * polynomial[0];
+  }
+  return polynomial;
+}
+
+void fit_segments(const FunctionInSteps& steps, Curve& curve) {
+  // cos((2 i + 1) pi / 8)
+  constexpr std::array<double, kNodes> kPlaces = {-0.9238795325112867, -0.3826834323650898,
+                                                  0.3826834323650898, 0.9238795325112867};
+  std::vector<float> x;
+  const double length = kPositions / curve.segments();
+  for (std::int32_t n = 0; n < curve.segments(); ++n) {
+    for (const double place : kPlaces) {
+      const double p = (n + 0.5 + 0.5 * place) * length - kPositions / 2;
+      x.push_back(static_cast<float>(number_at(curve, p)));
+    }
+  }
+  const std::vector<double> y = steps.at(x);
+  const auto segments = static_cast<std::size_t>(curve.segments());
+  for (std::size_t n = 0; n < segments; ++n) {
+    const std::size_t s = (n + segments / 2) % segments;  // see Curve: negative positions
+    const std::array<double, kNodes> polynomial = interpolate(kPlaces, y.data() + n * kNodes);
+    for (std::size_t i = 0; i < kNodes; ++i) {
+      const double rounding = i == 0 ? 0.5 : 0.0;
+      const double units = (polynomial[i] + rounding) * kUnits;
+      const auto word = static_cast<std::int32_t>(
+          std::nearbyint(std::isnan(units) ? 0.0 : std::clamp(units, -32768.0, 32767.0)));
+      curve.low[i][s] = static_cast<std::uint8_t>(word & 0xff);
+      curve.high[i][s] = static_cast<std::uint8_t>(word >> 8 & 0xff);
+    }
+  }
+}
+
+// Whether the values of the curve are close enough to those of the function, for all numbers that
+// have a position.
+bool fits(const FunctionInSteps& steps, const Curve& curve, const End& below, const End& above) {
+  const auto has_byte_of = [&](std::int32_t p, const End& end) {
+    return std::clamp(curve_value(curve, p) >> 7, 0, 255) == std::nearbyint(end.limit);
+  };
+  if (!has_byte_of(-32768, below) || !has_byte_of(32767, above)) return false;
+  constexpr std::int32_t kGap = 67;  // a prime, so that the places in the segments differ
+  constexpr std::size_t kPlaces = 3;
+  std::vector<float> x;
+  for (std::int32_t p = -32768; p < 32768; p += kGap) {
+    for (const double place : {-0.5, 0.0, 0.5}) {
+      x.push_back(static_cast<float>(number_at(curve, p + place)));
+    }
+  }
+  const std::vector<double> y = steps.at(x);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const std::int32_t p = static_cast<std::int32_t>(i / kPlaces) * kGap - 32768;
+    const double value = (curve_value(curve, p) + 0.5) / kUnits - 0.5;
+    const double most = kMostError + (i % kPlaces == 1 ? 0.0 : kMostChange);
+    if (!(std::abs(within_bytes(value) - within_bytes(y[i])) <= most)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Curve> fit_curve(const RealFunction& function, const Affine& rounding) {
+  const FunctionInSteps steps(function, rounding);
+  const auto unit = static_cast<double>(rounding.scale);
+  const std::optional<End> below = end_of(steps, -unit);
+  const std::optional<End> above = end_of(steps, unit);
+  if (!below || !above || (below->above_bytes && above->above_bytes)) return std::nullopt;
+  for (const std::int32_t place_bits : {12, 11}) {
+    Curve curve;
+    curve.place_bits = place_bits;
+    const Division division = divide_domain(*below, *above, curve.segments());
+    if (division.width == 0.0) continue;
+    const double length = kPositions / curve.segments();
+    curve.scale = static_cast<float>(length / division.width);
+    curve.offset = static_cast<float>(division.below * length - kPositions / 2);
+    if (!std::isnormal(curve.scale)) continue;
+    fit_segments(steps, curve);
+    if (fits(steps, curve, *below, *above)) return curve;
+  }
+  return std::nullopt;
+}
+
+}  // namespace qtool

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "kernels/curve.h"
+#include "qtool/quant/affine.h"
+
+namespace qtool {
+
+/// A real function of one number: reads and writes `in.size()` of them.
+using RealFunction = std::function<void(std::span<const float> in, std::span<float> out)>;
+
+/// The curve that approximates the bytes clamp(rint(f / scale) + zero_point, 0, 255) of a function.
+/// Before rounding, its values are within 0.02 of a step of the exact ones in the middle of each
+/// position, and within 0.04 everywhere. Its domain ends where the bytes do not change any more.
+/// std::nullopt if the function cannot be approximated that well, because it has a step, a pole or
+/// several kinks, or if its bytes change without end.
+/// Cost: some thousand evaluations of the function.
+std::optional<Curve> fit_curve(const RealFunction& function, const Affine& rounding);
+
+}  // namespace qtool

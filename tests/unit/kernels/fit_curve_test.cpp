@@ -1,0 +1,132 @@
+// Curves give the bytes of functions, in double precision, but for 0.04 of a step.
+#include "ops/integer/fit_curve.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/curve_byte.h"
+
+namespace qtool {
+namespace {
+
+using Function = std::function<double(double)>;
+
+double exact_sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+double silu(double x) { return x * exact_sigmoid(x); }
+double exact_gelu(double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); }
+double mish(double x) { return x * std::tanh(std::log1p(std::exp(x))); }
+double leaky(double x) { return x < 0.0 ? 0.1 * x : x; }
+double elu(double x) { return x < 0.0 ? std::expm1(x) : x; }
+double hard_swish(double x) { return x * std::clamp(x / 6.0 + 0.5, 0.0, 1.0); }
+
+RealFunction in_floats(const Function& function) {
+  return [&function](std::span<const float> in, std::span<float> out) {
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      out[i] = static_cast<float>(function(static_cast<double>(in[i])));
+    }
+  };
+}
+
+// The affine map of bytes from `low` to `high`.
+Affine bytes_of(double low, double high) {
+  const double scale = (high - low) / 255.0;
+  return {static_cast<float>(scale), static_cast<std::int32_t>(std::nearbyint(-low / scale))};
+}
+
+// The largest distance of an exact value, in steps, from what rounds to the byte of the curve.
+double worst_error(const Curve& curve, const Function& function, const Affine& bytes) {
+  constexpr std::int32_t kSums = 300000;
+  const double most = std::max(1.5 * 32768.0 / static_cast<double>(curve.scale),
+                               400.0 * static_cast<double>(bytes.scale));
+  const double unit = most / kSums;
+  const float multiplier = static_cast<float>(unit) * curve.scale;
+  double worst = 0.0;
+  for (std::int32_t sum = -kSums; sum <= kSums; ++sum) {
+    const double x = sum * unit;
+    const double exact = function(x) / static_cast<double>(bytes.scale) + bytes.zero_point;
+    const double error =
+        std::abs(curve_byte(curve, sum, multiplier) - std::clamp(exact, 0.0, 255.0));
+    worst = std::max(worst, error - 0.5);
+  }
+  return worst;
+}
+
+struct CurveCase {
+  std::string name;
+  Function function;
+  double low;
+  std::vector<double> highs;
+};
+
+class FitCurve : public testing::TestWithParam<CurveCase> {};
+
+TEST_P(FitCurve, GivesTheBytesOfTheFunction) {
+  const auto& [name, function, low, highs] = GetParam();
+  for (const double high : highs) {
+    SCOPED_TRACE(high);
+    const Affine bytes = bytes_of(low, high);
+    const std::optional<Curve> curve = fit_curve(in_floats(function), bytes);
+    ASSERT_TRUE(curve);
+    EXPECT_LE(worst_error(*curve, function, bytes), 0.041);  // the function is known in floats
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    List, FitCurve,
+    testing::Values(
+        CurveCase{"silu", silu, -0.2785, {0.5, 1.0, 2.0, 4.0, 6.0, 12.0, 40.0, 87.0, 4000.0}},
+        CurveCase{"silu_cut_off_below", silu, -0.1, {1.0, 3.0, 6.0}},
+        CurveCase{"sigmoid", exact_sigmoid, 0.0, {0.7, 1.0}},
+        CurveCase{"tanh", [](double x) { return std::tanh(x); }, -1.0, {0.5, 1.0}},
+        CurveCase{"gelu", exact_gelu, -0.17, {0.5, 1.0, 6.0, 20.0}},
+        CurveCase{"mish", mish, -0.31, {3.0, 6.0, 20.0}},
+        CurveCase{"leaky_relu", leaky, -0.5, {1.0, 6.0, 20.0}},
+        CurveCase{
+            "leaky_relu_mirrored", [](double x) { return leaky(-x); }, -0.5, {1.0, 6.0, 20.0}},
+        CurveCase{"elu", elu, -1.0, {1.0, 6.0, 20.0}},
+        CurveCase{"linear", [](double x) { return 3.0 * x; }, -3.0, {6.0}}),
+    [](const auto& each) { return each.param.name; });
+
+TEST(FitCurve, RefusesWhatItCannotApproximate) {
+  const Affine bytes = bytes_of(-1.0, 1.0);
+  const auto fit = [&](const Function& function) {
+    return fit_curve(in_floats(function), bytes).has_value();
+  };
+  EXPECT_TRUE(fit([](double x) { return std::tanh(x); }));
+  EXPECT_FALSE(fit([](double x) { return std::floor(x * 4.0) / 4.0; }));
+  EXPECT_FALSE(fit([](double x) { return std::sin(x); }));
+  EXPECT_FALSE(fit([](double x) { return 1.0 / x; }));
+  EXPECT_FALSE(fit([](double x) { return std::abs(x - 0.123); }));
+  EXPECT_FALSE(fit([](double x) { return x * x; }));  // exceeds the bytes on both sides
+  EXPECT_FALSE(fit([](double) { return 0.3; }));      // has no domain
+  EXPECT_FALSE(fit([](double) { return std::numeric_limits<double>::quiet_NaN(); }));
+  EXPECT_FALSE(fit([](double x) { return x < -1.0 ? std::sqrt(x) : x; }));  // NaN on one side
+  EXPECT_FALSE(fit_curve(in_floats(hard_swish), bytes_of(-0.375, 20.0)).has_value());
+}
+
+// Coefficients at their limits, an offset and sums that no number fits.
+TEST(Curve, SaturatesAtBothEnds) {
+  Curve curve;
+  for (std::int32_t s = 0; s < 16; ++s) {
+    curve.high[0][s] = 0x40;  // the middle of the bytes
+    curve.high[1][s] = s < 8 ? 0x7f : 0xc0;
+  }
+  const std::int32_t most = std::numeric_limits<std::int32_t>::max();
+  EXPECT_EQ(curve_byte(curve, most, 1e30F), 255);
+  EXPECT_EQ(curve_byte(curve, -most, 1e30F), 255);  // a negative slope
+  EXPECT_EQ(curve_byte(curve, 0, 1.0F), 0);         // the left end of a segment
+  EXPECT_EQ(curve_byte(curve, 2048, 1.0F), 128);    // its middle
+}
+
+}  // namespace
+}  // namespace qtool
