@@ -192,5 +192,26 @@ QTOOL_INLINE inline auto packs_onto(const CurveRegisters<kParts>& curve) {
              QTOOL_INLINE { return pack_curve(first, second, curve); };
 }
 
+// Stores the first `count` bytes of each of `rows` rows of 16 sums, as bytes of a curve.
+template <unsigned kParts>
+QTOOL_INLINE inline void store_on_curve(const Curve& curve, const __m256* multiplier,
+                                        const __m256i* sums, unsigned rows, std::int64_t count,
+                                        std::uint8_t* to, std::int64_t stride) {
+  const CurveRegisters<kParts> registers = registers_of<kParts>(curve);
+  __m256 numbers[4];
+  const auto set_numbers = [&](unsigned vectors) QTOOL_INLINE {
+    for (unsigned i = 0; i < vectors; ++i) {
+      numbers[i] = curve_number(sums[i], multiplier[i % 2], registers);
+    }
+  };
+  for (; rows > 1; rows -= 2, sums += 4, to += 2 * stride) {
+    set_numbers(4);
+    store_rows<2>(numbers, packs_onto(registers), count, to, stride);
+  }
+  if (rows == 0) return;
+  set_numbers(2);
+  store_rows<1>(numbers, packs_onto(registers), count, to, stride);
+}
+
 }  // namespace
 }  // namespace qtool

@@ -1,15 +1,21 @@
 // QConv (two for both bytes of a tensor that keeps 16 bits), the element-wise functions behind it
 // and the QuantizeLinear of their result become one QConvChain. It computes some rows at a time, so
-// the real numbers between these nodes never leave the cache. If the functions are smooth ones of
-// the convolution's result alone, they become a curve in the epilogue of the QConv instead, which
-// costs little more than rounding. Its bytes are those of the chain, but for 0.04 of a step.
+// the real numbers between these nodes never leave the cache. If a curve can approximate the
+// functions, it goes into the epilogue of the QConv instead, which costs little more than rounding.
+// Its bytes are those of the chain, but for 0.04 of a step.
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "graph/edit.h"
+#include "kernels/curve.h"
 #include "lower/chains.h"
 #include "lower/passes.h"
 #include "lower/real_product.h"
@@ -104,8 +110,8 @@ class ConvChainFusion {
     }
   }
 
-  // The parameters of the only product of `parts` with a curve for the chain and the rounding; null
-  // if there is no such curve.
+  // The parameters of the only product of `parts`, with a curve for the chain and the rounding.
+  // Nothing if there is no such curve.
   [[nodiscard]] std::optional<QProductParams> with_curve(const Parts& parts,
                                                          NodeId rounding) const {
     const auto* edge = std::get_if<EdgeParams>(&shaped_.lowered(rounding).params);
@@ -121,6 +127,9 @@ class ConvChainFusion {
     std::optional<Curve> curve = fit_curve(function, edge->affine);
     if (!curve) return std::nullopt;
     auto params = std::get<QProductParams>(shaped_.lowered(parts.products[0]).params);
+    for (const float scale : params.weight_scales->values<float>()) {
+      if (!std::isfinite(params.input.scale * scale * curve->scale)) return std::nullopt;
+    }
     params.result = QuantizedResult{edge->affine};
     params.curve = *curve;
     return params;

@@ -1,24 +1,35 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <random>
+
 #include "kernels/curve.h"
 #include "support/kernel_cases.h"
 
 namespace qtool::tests {
 
-/// A curve of any coefficients, most of whose sums saturate, or do not.
+/// A curve of random coefficients. kExtremes: near the limits of 16 bits, so that sums saturate and
+/// the product of -2^15 and -2^15 occurs. kUniform: few sums saturate.
 inline Curve draw_curve(std::mt19937& random, Spread spread) {
   Curve curve;
   curve.offset = static_cast<float>(pick(random, -8, 8)) * 4096.0F;
-  if (pick(random, 0, 3) == 0) curve.offset += static_cast<float>(pick(random, 0, 9)) / 7.0F;
+  if (pick(random, 0, 3) == 0) curve.offset *= 0.77F;
   curve.place_bits = static_cast<std::int32_t>(pick(random, 11, 12));
-  const std::size_t bytes = sizeof curve.low / sizeof curve.low[0][0];
-  randomize(random, Spread::kUniform, &curve.low[0][0], bytes);
-  randomize(random, spread, &curve.high[0][0], bytes);
-  if (spread == Spread::kExtremes) return curve;
-  for (std::int32_t s = 0; s < Curve::kMostSegments; ++s) {
-    curve.high[0][s] &= 0x7f;  // c0 is the middle of a segment, within the bytes
-    for (std::int32_t i = 1; i < Curve::kCoefficients; ++i) {
-      curve.high[i][s] = curve.high[i][s] < 128 ? 0x05 : 0xfa;
+  constexpr std::uint8_t kExtremeHigh[] = {0x7f, 0x80, 0x00, 0xff};
+  constexpr std::uint8_t kExtremeLow[] = {0x00, 0xff};
+  for (std::int32_t i = 0; i < Curve::kCoefficients; ++i) {
+    for (std::int32_t s = 0; s < Curve::kMostSegments; ++s) {
+      if (spread == Spread::kExtremes) {
+        curve.high[i][s] = kExtremeHigh[pick(random, 0, 3)];
+        curve.low[i][s] = kExtremeLow[pick(random, 0, 1)];
+        continue;
+      }
+      // c0 is the middle of a segment, within the bytes.
+      const std::int64_t most = i == 0 ? 32767 : 1500;
+      const std::int64_t coefficient = pick(random, i == 0 ? 0 : -most, most);
+      curve.low[i][s] = static_cast<std::uint8_t>(coefficient & 0xff);
+      curve.high[i][s] = static_cast<std::uint8_t>(coefficient >> 8 & 0xff);
     }
   }
   return curve;

@@ -54,8 +54,17 @@ ConvOutput output_of(Epilogue epilogue) {
                           kMaxResidualMultiplier, " and 0 to 255"));
     }
   }
-  if (epilogue.curve && epilogue.residual) {
-    throw Error(ErrorCode::kInvalidModel, "convolution: a curve and a residual, expected one");
+  if (epilogue.curve) {
+    const Curve& curve = *epilogue.curve;
+    const bool in_range =
+        std::abs(curve.offset) <= 32768.0F && curve.place_bits >= 11 && curve.place_bits <= 12;
+    if (!in_range || epilogue.residual) {
+      throw Error(
+          ErrorCode::kInvalidModel,
+          to_text("convolution: a curve has the offset ", curve.offset, " and ", curve.place_bits,
+                  " bits for the place", epilogue.residual ? ", and there is a residual" : "",
+                  ", expected at most 32768, 11 or 12, and no residual"));
+    }
   }
   ConvOutput output;
   output.residual = epilogue.residual;

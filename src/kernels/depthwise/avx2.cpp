@@ -133,23 +133,12 @@ void store_sums(const Group& group, const __m256i* sums, std::int64_t pixel) {
 template <unsigned kParts>
 void store_curve(const Group& group, const __m256i* sums, unsigned columns, std::int64_t pixel) {
   const DepthwiseCall& call = group.call;
-  const CurveRegisters<kParts> curve = registers_of<kParts>(*call.curve);
   const __m256 multiplier[] = {_mm256_loadu_ps(group.multiplier),
                                _mm256_loadu_ps(group.multiplier + 8)};
   auto* out =
       static_cast<std::uint8_t*>(call.output) + pixel * call.out_pixel_stride + group.channel;
-  __m256 numbers[4];
-  for (unsigned n = 0; n < columns; n += 2, sums += 4, out += 2 * call.out_pixel_stride) {
-    const bool both = n + 1 < columns;
-    for (unsigned i = 0; i < 4; ++i) {
-      numbers[i] = curve_number(sums[both ? i : i % 2], multiplier[i % 2], curve);
-    }
-    if (both) {
-      store_rows<2>(numbers, packs_onto(curve), group.count, out, call.out_pixel_stride);
-    } else {
-      store_rows<1>(numbers, packs_onto(curve), group.count, out, call.out_pixel_stride);
-    }
-  }
+  store_on_curve<kParts>(*call.curve, multiplier, sums, columns, group.count, out,
+                         call.out_pixel_stride);
 }
 
 // The rarer epilogues: floats, sums and bytes of a curve.

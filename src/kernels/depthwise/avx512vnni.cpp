@@ -211,7 +211,7 @@ void run_block(const Plan& plan) {
   }
 }
 
-// Whether windows stay in registers, without the scratch: for 3x3, the most common ones.
+// Whether a call needs no scratch: filters of 3x3 with equal strides, if bytes fit int32.
 bool fits_registers(const Plan& plan) {
   const DepthwiseCall& call = plan.call;
   return call.kernel_h == 3 && call.kernel_w == 3 && call.terms == 1 && call.dilation_h == 1 &&

@@ -18,7 +18,7 @@ struct Columns {
   __m512 multiplier[kLayout.max_panels];
   ByteRange range;
   __mmask64 mask;
-  Products products;     // whether a product can exceed int32: it cannot if multipliers are below 1
+  Products products;     // whether a product, or a number for the curve, can exceed int32
   CurveRegisters curve;  // only for bytes of a curve
 };
 
@@ -146,8 +146,8 @@ __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns&
   }
 }
 
-// This is a function of its own, because GCC 12 spills
-// accumulators in the loop of a larger function.
+// This is a function of its own, because GCC 12 spills accumulators in the loop of a larger
+// function.
 template <unsigned kPanels, unsigned kTile, Results kResults>
 __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& columns,
                                         std::int64_t row) {

@@ -86,21 +86,9 @@ void store_added(const GemmCall& call, const Columns& columns, const __m256i* su
 template <unsigned kParts>
 __attribute__((noinline)) void store_curve(const GemmCall& call, const Columns& columns,
                                            const __m256i* sums, std::int64_t row, unsigned rows) {
-  const CurveRegisters<kParts> curve = registers_of<kParts>(*call.curve);
   auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
-  __m256 numbers[4];
-  const auto set_numbers = [&](unsigned count) QTOOL_INLINE {
-    for (unsigned i = 0; i < count; ++i) {
-      numbers[i] = curve_number(sums[i], columns.multiplier[i % 2], curve);
-    }
-  };
-  for (; rows > 1; rows -= 2, sums += 4, out += 2 * call.output_stride) {
-    set_numbers(4);
-    store_rows<2>(numbers, packs_onto(curve), call.channels, out, call.output_stride);
-  }
-  if (rows == 0) return;
-  set_numbers(2);
-  store_rows<1>(numbers, packs_onto(curve), call.channels, out, call.output_stride);
+  store_on_curve<kParts>(*call.curve, columns.multiplier, sums, rows, call.channels, out,
+                         call.output_stride);
 }
 
 // The rarer epilogues: floats, sums and a residual.

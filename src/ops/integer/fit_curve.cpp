@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/curve_byte.h"
@@ -171,25 +172,38 @@ void fit_segments(const FunctionInSteps& steps, Curve& curve) {
   }
 }
 
-// Whether the values of the curve are close enough to those of the function, for all numbers that
-// have a position.
+// The positions at which a curve is compared with its function: some in each segment, and both ends
+// of it, where the error is largest if there is a kink nearby.
+std::vector<std::int32_t> compared_positions(const Curve& curve) {
+  constexpr std::int32_t kGap = 67;  // a prime, so that the places in the segments differ
+  const std::int32_t length = 1 << curve.place_bits;
+  std::vector<std::int32_t> positions;
+  for (std::int32_t begin = -32768; begin < 32768; begin += length) {
+    positions.push_back(begin);
+    for (std::int32_t p = begin + kGap; p < begin + length - 1; p += kGap) positions.push_back(p);
+    positions.push_back(begin + length - 1);
+  }
+  return positions;
+}
+
+// Whether the values of the curve are close enough to those of the function, for the numbers in the
+// middle and at both ends of the compared positions.
 bool fits(const FunctionInSteps& steps, const Curve& curve, const End& below, const End& above) {
   const auto has_byte_of = [&](std::int32_t p, const End& end) {
     return std::clamp(curve_value(curve, p) >> 7, 0, 255) == std::nearbyint(end.limit);
   };
   if (!has_byte_of(-32768, below) || !has_byte_of(32767, above)) return false;
-  constexpr std::int32_t kGap = 67;  // a prime, so that the places in the segments differ
+  const std::vector<std::int32_t> positions = compared_positions(curve);
   constexpr std::size_t kPlaces = 3;
   std::vector<float> x;
-  for (std::int32_t p = -32768; p < 32768; p += kGap) {
+  for (const std::int32_t p : positions) {
     for (const double place : {-0.5, 0.0, 0.5}) {
       x.push_back(static_cast<float>(number_at(curve, p + place)));
     }
   }
   const std::vector<double> y = steps.at(x);
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const std::int32_t p = static_cast<std::int32_t>(i / kPlaces) * kGap - 32768;
-    const double value = (curve_value(curve, p) + 0.5) / kUnits - 0.5;
+    const double value = (curve_value(curve, positions[i / kPlaces]) + 0.5) / kUnits - 0.5;
     const double most = kMostError + (i % kPlaces == 1 ? 0.0 : kMostChange);
     if (!(std::abs(within_bytes(value) - within_bytes(y[i])) <= most)) return false;
   }

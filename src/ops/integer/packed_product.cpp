@@ -22,7 +22,7 @@ std::vector<float> product_scales(const QProductParams& params, std::int64_t cha
 }
 
 std::string curve_text(const Curve& curve) {
-  std::string text = to_text("curve ", curve.scale, " ", curve.offset, " ", curve.place_bits);
+  std::string text = to_text(" on curve ", curve.scale, " ", curve.offset, " ", curve.place_bits);
   for (std::int32_t i = 0; i < Curve::kCoefficients; ++i) {
     for (std::int32_t s = 0; s < curve.segments(); ++s) {
       text += to_text(" ", curve.low[i][s] + 256 * curve.high[i][s]);
@@ -42,7 +42,7 @@ std::string form_of(const QProductParams& params, bool sums, const ProductExtent
   form += to_text(" ", params.input.scale);
   if (!params.result) return form + " f32";
   const QuantizedResult& y = *params.result;
-  if (params.curve) return form + " on " + curve_text(*params.curve);
+  if (params.curve) return form + curve_text(*params.curve);
   form += to_text(" u8 ", y.affine.scale, " ", y.affine.zero_point, " ", y.low, " ", y.high);
   if (!params.residual) return form;
   return form + to_text(" + ", params.residual->scale, " ", params.residual->zero_point);
