@@ -186,14 +186,14 @@ void check_kernel(std::mt19937& random, Spread spread, const KernelRow<GemmFunct
   for (float& multiplier : multipliers) multiplier *= factor;
   on_curve.multiplier = multipliers.data();
   ASSERT_NO_FATAL_FAILURE(compare(on_curve, row, 1));
-  // Numbers at the limits of int32, and infinite ones.
-  constexpr float kAtLimits[] = {0.98F, 0.99F, 1.0F, -1.0F, 3e38F};
+  // Numbers at the limits of int32, and infinite ones. No sum exceeds int32.
+  constexpr float kAtLimits[] = {0.98F, 0.99F, 1.01F, -1.01F, 3e38F};
   const float at_limit = kAtLimits[pick(random, 0, 4)];
   std::ranges::fill(multipliers, at_limit);
   std::vector<std::int32_t> biases = drawn.bias;
   for (std::int32_t& bias : biases) {
-    bias = (pick(random, 0, 1) == 0 ? 1 : -1) *
-           static_cast<std::int32_t>(2147483647 - pick(random, 0, 1) * pick(random, 0, 1 << 26));
+    const auto magnitude = static_cast<std::int32_t>(2147483647 - pick(random, 1 << 24, 1 << 26));
+    bias = pick(random, 0, 1) == 0 ? magnitude : -magnitude;
   }
   on_curve.bias = biases.data();
   ASSERT_NO_FATAL_FAILURE(compare(on_curve, row, 1));
