@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <string_view>
 
@@ -33,6 +34,22 @@ std::string reason_for(const Coverage::FloatStep& step, const QuantizeReport& re
   if (node == nullptr) return "not part of the quantized model's report, as what lies in subgraphs";
   if (node->role == NodeRole::kFloat) return node->reason;
   return no_kernel(step.op_type);
+}
+
+// A layer that reads both bytes of a tensor counts once, although its multiplications are twice as
+// many: a plan may run its halves as one step or as two.
+Coverage coverage_of_layers(const std::vector<StepInfo>& steps, const QuantizeReport& report) {
+  Coverage coverage = coverage_of(steps);
+  std::vector<StepInfo> halves;
+  std::ranges::copy_if(steps, std::back_inserter(halves), [&](const StepInfo& step) {
+    return std::ranges::find(report.second_halves, step.node) != report.second_halves.end();
+  });
+  const Coverage second = coverage_of(halves);
+  coverage.convolutions -= second.convolutions;
+  coverage.integer_convolutions -= second.integer_convolutions;
+  coverage.products -= second.products;
+  coverage.integer_products -= second.integer_products;
+  return coverage;
 }
 
 }  // namespace
@@ -69,7 +86,7 @@ Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, Quant
   const std::shared_ptr<const Plan> plan = executor.compile(shapes);
   // In the other modes the report says which nodes have integer weights. A plan cannot change that.
   if (!emitted.info.metadata.contains(std::string(kModeKey))) follow_plan(plan->steps(), report);
-  return coverage_of(*plan);
+  return coverage_of_layers(plan->steps(), report);
 }
 
 std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const Target& target) {

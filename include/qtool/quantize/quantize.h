@@ -123,6 +123,8 @@ struct QuantizeReport {
   std::int64_t functions = 0;
   std::int64_t qoperators = 0;    ///< nodes in ModelForm::kQOperator
   std::vector<std::string> wide;  ///< tensors of StaticOptions::wide that keep 16 bits
+  /// Nodes that multiply the second byte of a tensor that keeps 16 bits. They are half of a layer.
+  std::vector<std::string> second_halves;
   /// Tensors of StaticOptions::wide that stay at 8 bits, because no node that reads their integers
   /// would gain by 16 bits.
   std::vector<std::string> not_wide;

@@ -75,6 +75,7 @@ class WideEmitter {
     second.name = graph_.unique_name(to_text(name_stem(name_of(decisions_.graph, id)), "_low"));
     second.inputs = {low, node.inputs[1]};
     second.outputs = {of_low};
+    report_.second_halves.push_back(second.name);
     graph_.add_node(std::move(second));
     ++report_.added_nodes;
     add_node("Add", {of_high, of_low}, result);
