@@ -258,9 +258,9 @@ TEST_F(SearchTest, HoldsAThirdOfTheImagesBack) {
   const std::string text = text_of(result);
   EXPECT_THAT(text, HasSubstr("On the 20 images of the search: "));
   EXPECT_THAT(text, HasSubstr("On 10 images held back"));
-  const std::string json = json_of(result, std::nullopt);
-  EXPECT_THAT(json, HasSubstr("\"held_out\": {"));
-  EXPECT_THAT(json, HasSubstr("\"gain_db_interval\": ["));
+  const std::string as_json = json_of(result, std::nullopt);
+  EXPECT_THAT(as_json, HasSubstr("\"held_out\": {"));
+  EXPECT_THAT(as_json, HasSubstr("\"gain_db_interval\": ["));
 }
 
 TEST_F(SearchTest, SaysThatTooFewImagesAreNotHeldBack) {
