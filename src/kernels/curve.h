@@ -30,7 +30,6 @@ struct Curve {
   std::uint8_t high[kCoefficients][kMostSegments] = {};
 
   [[nodiscard]] constexpr std::int32_t segments() const { return 1 << (16 - place_bits); }
-  friend bool operator==(const Curve&, const Curve&) = default;
 };
 
 }  // namespace qtool

@@ -192,9 +192,8 @@ QTOOL_INLINE inline auto packs_onto(const CurveRegisters<kParts>& curve) {
              QTOOL_INLINE { return pack_curve(first, second, curve); };
 }
 
-// Stores the first `count` bytes of each of `rows` rows of 16 sums, as bytes of a curve.
 template <unsigned kParts>
-QTOOL_INLINE inline void store_on_curve(const Curve& curve, const __m256* multiplier,
+QTOOL_INLINE inline void store_on_parts(const Curve& curve, const __m256* multiplier,
                                         const __m256i* sums, unsigned rows, std::int64_t count,
                                         std::uint8_t* to, std::int64_t stride) {
   const CurveRegisters<kParts> registers = registers_of<kParts>(curve);
@@ -211,6 +210,17 @@ QTOOL_INLINE inline void store_on_curve(const Curve& curve, const __m256* multip
   if (rows == 0) return;
   set_numbers(2);
   store_rows<1>(numbers, packs_onto(registers), count, to, stride);
+}
+
+// Stores the first `count` bytes of each of `rows` rows of 16 sums, as bytes of a curve.
+QTOOL_INLINE inline void store_on_curve(const Curve& curve, const __m256* multiplier,
+                                        const __m256i* sums, unsigned rows, std::int64_t count,
+                                        std::uint8_t* to, std::int64_t stride) {
+  if (curve.segments() > 16) {
+    store_on_parts<2>(curve, multiplier, sums, rows, count, to, stride);
+  } else {
+    store_on_parts<1>(curve, multiplier, sums, rows, count, to, stride);
+  }
 }
 
 }  // namespace

@@ -135,18 +135,30 @@ class ConvChainFusion {
     return params;
   }
 
+  // Makes the first product an operator that writes the results of the rounding, and takes out the
+  // other nodes.
+  void replace(const Parts& parts, NodeId rounding, std::string_view op_type,
+               LoweredParams params) {
+    const std::vector<ValueId> outputs = graph_.node(rounding).outputs;
+    const NodeId first = parts.products.front();
+    for (const NodeId id : parts.products) {
+      if (id != first) disconnect(graph_, id);
+    }
+    if (parts.chain) {
+      for (const NodeId id : parts.chain->nodes) disconnect(graph_, id);
+    }
+    disconnect(graph_, rounding);
+    shaped_.lower_node(first, op_type, std::move(params));
+    for (std::size_t i = 0; i < outputs.size(); ++i) graph_.set_output(first, i, outputs[i]);
+    fused_ = true;
+  }
+
   void fuse(NodeId rounding) {
     const Node& node = graph_.node(rounding);
     const std::optional<Parts> parts = parts_before(node.inputs[0], rounding);
     if (!parts || parts->products.empty()) return;
     if (std::optional<QProductParams> params = with_curve(*parts, rounding)) {
-      const ValueId output = node.outputs[0];
-      for (const NodeId id : parts->chain->nodes) disconnect(graph_, id);
-      disconnect(graph_, rounding);
-      fused_ = true;
-      shaped_.lower_node(parts->products[0], "QConv", *std::move(params));
-      graph_.set_output(parts->products[0], 0, output);
-      return;
+      return replace(*parts, rounding, "QConv", *std::move(params));
     }
     ConvChainParams params;
     std::vector<ValueId> inputs;
@@ -167,20 +179,10 @@ class ConvChainFusion {
     } else {
       params.rounding = std::get<EdgeParams>(how);
     }
-    const std::vector<ValueId> outputs = node.outputs;
     const NodeId first = parts->products.front();
-    for (const NodeId id : parts->products) {
-      if (id != first) disconnect(graph_, id);
-    }
-    if (parts->chain) {
-      for (const NodeId id : parts->chain->nodes) disconnect(graph_, id);
-    }
-    disconnect(graph_, rounding);
-    fused_ = true;
-    shaped_.lower_node(first, "QConvChain", std::move(params));
+    replace(*parts, rounding, "QConvChain", std::move(params));
     for (std::size_t i = 0; i < inputs.size(); ++i) graph_.set_input(first, i, inputs[i]);
     graph_.truncate_inputs(first, inputs.size());
-    for (std::size_t i = 0; i < outputs.size(); ++i) graph_.set_output(first, i, outputs[i]);
   }
 
   ShapedGraph& shaped_;

@@ -69,7 +69,7 @@ inline constexpr float kMaxResidualMultiplier = 1e30F;
 /// With a curve, q is the byte of the curve for acc and multiplier[c]. The zero point and the
 /// limits do not count then, and there is no residual.
 struct Epilogue {
-  std::vector<float> multiplier;  ///< [out_channels], s_x s_w[c] / s_y
+  std::vector<float> multiplier;  ///< [out_channels], s_x s_w[c] / s_y, or s_x s_w[c] curve.scale
   std::int32_t zero_point = 0;
   std::int32_t low = 0;
   std::int32_t high = 255;

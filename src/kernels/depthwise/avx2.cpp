@@ -130,25 +130,19 @@ void store_sums(const Group& group, const __m256i* sums, std::int64_t pixel) {
 }
 
 // Stores the bytes of a curve.
-template <unsigned kParts>
 void store_curve(const Group& group, const __m256i* sums, unsigned columns, std::int64_t pixel) {
   const DepthwiseCall& call = group.call;
   const __m256 multiplier[] = {_mm256_loadu_ps(group.multiplier),
                                _mm256_loadu_ps(group.multiplier + 8)};
   auto* out =
       static_cast<std::uint8_t*>(call.output) + pixel * call.out_pixel_stride + group.channel;
-  store_on_curve<kParts>(*call.curve, multiplier, sums, columns, group.count, out,
-                         call.out_pixel_stride);
+  store_on_curve(*call.curve, multiplier, sums, columns, group.count, out, call.out_pixel_stride);
 }
 
 // The rarer epilogues: floats, sums and bytes of a curve.
 __attribute__((noinline)) void store_rarely(const Group& group, const __m256i* sums,
                                             unsigned columns, std::int64_t pixel) {
-  if (group.call.curve != nullptr) {
-    const bool many = group.call.curve->place_bits == 11;
-    return many ? store_curve<2>(group, sums, columns, pixel)
-                : store_curve<1>(group, sums, columns, pixel);
-  }
+  if (group.call.curve != nullptr) return store_curve(group, sums, columns, pixel);
   for (unsigned n = 0; n < columns; ++n, sums += 2, ++pixel) {
     if (group.call.output_type == OutputType::kFloat32) {
       store_floats(group, sums, pixel);

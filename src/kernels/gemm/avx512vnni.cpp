@@ -43,6 +43,15 @@ QTOOL_INLINE inline void multiply(__m512i* acc, const std::uint8_t* const* rows,
   });
 }
 
+// Stores kRowsAtOnce rows that one vector of bytes holds.
+template <unsigned kPanels, unsigned kRowsAtOnce>
+QTOOL_INLINE inline void store_rows(__m512i bytes, __mmask64 mask, std::uint8_t* out,
+                                    std::int64_t stride) {
+  unroll<kRowsAtOnce>([&](auto m) QTOOL_INLINE {
+    store_part<kPanels == 1 ? 4 : kPanels == 2 ? 2 : 1, m>(bytes, mask, out + m * stride);
+  });
+}
+
 // Stores kRowsAtOnce rows: up to four vectors become one of bytes.
 template <unsigned kPanels, unsigned kRowsAtOnce, Products kProducts>
 QTOOL_INLINE inline void store_bytes(const __m512i* acc, const Columns& columns, std::uint8_t* out,
@@ -53,10 +62,8 @@ QTOOL_INLINE inline void store_bytes(const __m512i* acc, const Columns& columns,
     rounded[n] = round_product<kProducts>(scale(acc[n], columns.multiplier[n % kPanels]));
   });
   unroll<4 - kVectors>([&](auto n) QTOOL_INLINE { rounded[kVectors + n] = rounded[0]; });
-  const __m512i bytes = sort_bytes(pack_bytes(rounded, columns.range));
-  unroll<kRowsAtOnce>([&](auto m) QTOOL_INLINE {
-    store_part<kPanels == 1 ? 4 : kPanels == 2 ? 2 : 1, m>(bytes, columns.mask, out + m * stride);
-  });
+  store_rows<kPanels, kRowsAtOnce>(sort_bytes(pack_bytes(rounded, columns.range)), columns.mask,
+                                   out, stride);
 }
 
 // Adds `residual`, the same channels of another tensor, before rounding.
@@ -89,10 +96,8 @@ QTOOL_INLINE inline void store_on_curve(const __m512i* acc, const Columns& colum
     numbers[n] = curve_number(acc[n], columns.multiplier[n % kPanels], columns.curve);
   });
   unroll<4 - kVectors>([&](auto n) QTOOL_INLINE { numbers[kVectors + n] = numbers[0]; });
-  const __m512i bytes = sort_bytes(pack_curve<kProducts>(numbers, columns.curve));
-  unroll<kRowsAtOnce>([&](auto m) QTOOL_INLINE {
-    store_part<kPanels == 1 ? 4 : kPanels == 2 ? 2 : 1, m>(bytes, columns.mask, out + m * stride);
-  });
+  store_rows<kPanels, kRowsAtOnce>(sort_bytes(pack_curve<kProducts>(numbers, columns.curve)),
+                                   columns.mask, out, stride);
 }
 
 template <unsigned kPanels>

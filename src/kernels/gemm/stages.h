@@ -83,12 +83,11 @@ void store_added(const GemmCall& call, const Columns& columns, const __m256i* su
 }
 
 // Stores the rows of a tile as bytes of a curve.
-template <unsigned kParts>
 __attribute__((noinline)) void store_curve(const GemmCall& call, const Columns& columns,
                                            const __m256i* sums, std::int64_t row, unsigned rows) {
   auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
-  store_on_curve<kParts>(*call.curve, columns.multiplier, sums, rows, call.channels, out,
-                         call.output_stride);
+  store_on_curve(*call.curve, columns.multiplier, sums, rows, call.channels, out,
+                 call.output_stride);
 }
 
 // The rarer epilogues: floats, sums and a residual.
@@ -156,11 +155,7 @@ QTOOL_INLINE inline void store_tile(const GemmCall& call, const Columns& columns
   }
   __m256i sums[kSums];
   unroll<kSums>([&](auto i) QTOOL_INLINE { sums[i] = acc[i]; });
-  if (call.curve != nullptr) {
-    const bool many = call.curve->place_bits == 11;
-    return many ? store_curve<2>(call, columns, sums, row, kRows)
-                : store_curve<1>(call, columns, sums, row, kRows);
-  }
+  if (call.curve != nullptr) return store_curve(call, columns, sums, row, kRows);
   store_rarely(call, columns, sums, row, kRows);
 }
 
