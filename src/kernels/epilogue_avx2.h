@@ -50,75 +50,106 @@ QTOOL_INLINE inline __m256i pack_bytes(const __m256* first, const __m256* second
   return _mm256_min_epu8(_mm256_max_epu8(bytes, range.low), range.high);
 }
 
-// A curve in registers: the bytes of its coefficients, once in each half. kParts: sixteens of
-// segments.
-template <unsigned kParts>
-struct CurveRegisters {
-  __m256i low[Curve::kCoefficients][kParts];
-  __m256i high[Curve::kCoefficients][kParts];
+// A curve and the factors of 16 channels, as vectors. The bytes of the coefficients are there once
+// in each half; the second of two vectors holds those of the segments from 16 on. The factors are
+// in the order of the words that _mm256_packs_epi32() makes of the sums.
+struct CurveVectors {
+  __m256i low[Curve::kCoefficients][2];
+  __m256i high[Curve::kCoefficients][2];
+  __m256i least;  // limits of y times the fraction
+  __m256i most;
+  __m256i power;  // 2^shift
+  __m256i fraction;
+  __m256i added_units;
   __m256 offset;
+  bool has_many_segments;
 };
 
-template <unsigned kParts>
-QTOOL_INLINE inline CurveRegisters<kParts> registers_of(const Curve& curve) {
-  CurveRegisters<kParts> registers;
-  const auto twice = [](const std::uint8_t* bytes) QTOOL_INLINE {
+inline CurveVectors curve_vectors(const Curve& curve, const CurveFactor* factors) {
+  CurveVectors vectors;
+  const auto twice = [](const std::uint8_t* bytes) {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
   };
-  unroll<Curve::kCoefficients>([&](auto i) QTOOL_INLINE {
-    unroll<kParts>([&](auto part) QTOOL_INLINE {
-      registers.low[i][part] = twice(curve.low[i] + 16U * part);
-      registers.high[i][part] = twice(curve.high[i] + 16U * part);
-    });
-  });
-  registers.offset = _mm256_set1_ps(curve.offset);
-  return registers;
+  for (unsigned i = 0; i < Curve::kCoefficients; ++i) {
+    for (unsigned part = 0; part < 2; ++part) {
+      vectors.low[i][part] = twice(curve.low[i] + 16U * part);
+      vectors.high[i][part] = twice(curve.high[i] + 16U * part);
+    }
+  }
+  const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(factors));
+  const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(factors + 8));
+  const __m256i shift_a = _mm256_and_si256(a, _mm256_set1_epi32(0xffff));
+  const __m256i shift_b = _mm256_and_si256(b, _mm256_set1_epi32(0xffff));
+  const __m256i one = _mm256_set1_epi32(1);
+  const __m256i largest = _mm256_set1_epi32(32767);
+  vectors.most =
+      _mm256_packs_epi32(_mm256_srlv_epi32(largest, shift_a), _mm256_srlv_epi32(largest, shift_b));
+  vectors.least = _mm256_sub_epi16(_mm256_setzero_si256(), vectors.most);
+  vectors.power =
+      _mm256_packs_epi32(_mm256_sllv_epi32(one, shift_a), _mm256_sllv_epi32(one, shift_b));
+  vectors.fraction = _mm256_packs_epi32(_mm256_srai_epi32(a, 16), _mm256_srai_epi32(b, 16));
+  vectors.added_units = _mm256_set1_epi16(static_cast<short>(curve.added_units()));
+  vectors.offset = _mm256_set1_ps(curve.offset);
+  vectors.has_many_segments = curve.segments() > 16;
+  return vectors;
 }
 
 // The number that a curve takes for a sum.
-template <unsigned kParts>
 QTOOL_INLINE inline __m256 curve_number(__m256i sums, __m256 multiplier,
-                                        const CurveRegisters<kParts>& curve) {
+                                        const CurveVectors& curve) {
   return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), multiplier, curve.offset);
 }
 
-// As pack_bytes(), with the bytes that a curve gives for two rows of 16 numbers.
+// As pack_bytes(), with the bytes that a curve of 16 kParts segments gives for two rows of 16
+// numbers. The coefficients
+// of both rows are looked up together: vpshufb gives the low bytes of 32 coefficients, then the
+// high bytes, and unpacking makes the words of each row.
 template <unsigned kParts>
 QTOOL_INLINE inline __m256i pack_curve(const __m256* first, const __m256* second,
-                                       const CurveRegisters<kParts>& curve) {
+                                       const CurveVectors& curve) {
   constexpr int kPlaceBits = kParts == 1 ? 12 : 11;
   const auto position = [](const __m256& number) QTOOL_INLINE {
     return _mm256_cvtps_epi32(_mm256_min_ps(number, _mm256_set1_ps(65536.0F)));
   };
-  const auto words = [&](const __m256* row) QTOOL_INLINE {
-    const __m256i p = _mm256_packs_epi32(position(row[0]), position(row[1]));
-    const __m256i segment = _mm256_srli_epi16(p, kPlaceBits);
-    // vpshufb gives 0 where the highest bit of an index is set, and looks at the lowest four bits
-    // else.
-    const __m256i low_index = _mm256_or_si256(segment, _mm256_set1_epi16(-32768));
-    const __m256i high_index =
-        _mm256_or_si256(_mm256_slli_epi16(segment, 8), _mm256_set1_epi16(0x80));
-    const auto of_part = [&](unsigned i, unsigned part) QTOOL_INLINE {
-      return _mm256_or_si256(_mm256_shuffle_epi8(curve.low[i][part], low_index),
-                             _mm256_shuffle_epi8(curve.high[i][part], high_index));
-    };
-    const auto coefficient = [&](unsigned i) QTOOL_INLINE {
-      // The second part belongs to negative positions.
-      if constexpr (kParts == 2) {
-        return _mm256_blendv_epi8(of_part(i, 0), of_part(i, 1), _mm256_srai_epi16(p, 15));
-      } else {
-        return of_part(i, 0);
-      }
-    };
-    const __m256i t =
-        _mm256_xor_si256(_mm256_slli_epi16(p, 16 - kPlaceBits), _mm256_set1_epi16(-32768));
-    __m256i y = coefficient(Curve::kCoefficients - 1);
-    unroll<Curve::kCoefficients - 1>([&](auto i) QTOOL_INLINE {
-      y = _mm256_adds_epi16(_mm256_mulhrs_epi16(y, t), coefficient(Curve::kCoefficients - 2 - i));
-    });
-    return _mm256_srai_epi16(y, 7);
+  const __m256i p[] = {_mm256_packs_epi32(position(first[0]), position(first[1])),
+                       _mm256_packs_epi32(position(second[0]), position(second[1]))};
+  const auto segments = [&](unsigned row)
+                            QTOOL_INLINE { return _mm256_srli_epi16(p[row], kPlaceBits); };
+  const __m256i segment = _mm256_packus_epi16(segments(0), segments(1));
+  // The second part belongs to negative positions. vpshufb reads the lowest four bits of an index.
+  const __m256i in_second = _mm256_packs_epi16(p[0], p[1]);
+  const __m256i index = _mm256_and_si256(segment, _mm256_set1_epi8(15));
+  const auto look_up = [&](const __m256i* parts) QTOOL_INLINE {
+    if constexpr (kParts == 2) {
+      return _mm256_blendv_epi8(_mm256_shuffle_epi8(parts[0], index),
+                                _mm256_shuffle_epi8(parts[1], index), in_second);
+    } else {
+      return _mm256_shuffle_epi8(parts[0], segment);
+    }
   };
-  return sort_bytes(_mm256_packus_epi16(words(first), words(second)));
+  const auto place = [&](unsigned row) QTOOL_INLINE {
+    return _mm256_xor_si256(_mm256_slli_epi16(p[row], 16 - kPlaceBits), _mm256_set1_epi16(-32768));
+  };
+  const __m256i t[] = {place(0), place(1)};
+  __m256i y[2];
+  unroll<Curve::kCoefficients>([&](auto i) QTOOL_INLINE {
+    constexpr unsigned kAt = Curve::kCoefficients - 1 - i;
+    const __m256i low = look_up(curve.low[kAt]);
+    const __m256i high = look_up(curve.high[kAt]);
+    const __m256i coefficient[] = {_mm256_unpacklo_epi8(low, high),
+                                   _mm256_unpackhi_epi8(low, high)};
+    unroll<2>([&](auto row) QTOOL_INLINE {
+      y[row] = i == 0 ? coefficient[row]
+                      : _mm256_adds_epi16(_mm256_mulhrs_epi16(y[row], t[row]), coefficient[row]);
+    });
+  });
+  const auto bytes = [&](unsigned row) QTOOL_INLINE {
+    const __m256i product = _mm256_mulhrs_epi16(y[row], curve.fraction);
+    const __m256i limited = _mm256_max_epi16(_mm256_min_epi16(product, curve.most), curve.least);
+    const __m256i z = _mm256_mullo_epi16(limited, curve.power);
+    return _mm256_srai_epi16(_mm256_adds_epi16(z, curve.added_units), 7);
+  };
+  return sort_bytes(_mm256_packus_epi16(bytes(0), bytes(1)));
 }
 
 // Loads the first `count` of 16 bytes; the other bytes of the result are zero.
@@ -187,36 +218,35 @@ QTOOL_INLINE inline auto packs_into(const ByteRange& range) {
              QTOOL_INLINE { return pack_bytes(first, second, range); };
 }
 template <unsigned kParts>
-QTOOL_INLINE inline auto packs_onto(const CurveRegisters<kParts>& curve) {
+QTOOL_INLINE inline auto packs_onto(const CurveVectors& curve) {
   return [&curve](const __m256* first, const __m256* second)
-             QTOOL_INLINE { return pack_curve(first, second, curve); };
+             QTOOL_INLINE { return pack_curve<kParts>(first, second, curve); };
 }
 
 template <unsigned kParts>
-QTOOL_INLINE inline void store_on_parts(const Curve& curve, const __m256* multiplier,
+QTOOL_INLINE inline void store_on_parts(const CurveVectors& curve, const __m256* multiplier,
                                         const __m256i* sums, unsigned rows, std::int64_t count,
                                         std::uint8_t* to, std::int64_t stride) {
-  const CurveRegisters<kParts> registers = registers_of<kParts>(curve);
   __m256 numbers[4];
   const auto set_numbers = [&](unsigned vectors) QTOOL_INLINE {
     for (unsigned i = 0; i < vectors; ++i) {
-      numbers[i] = curve_number(sums[i], multiplier[i % 2], registers);
+      numbers[i] = curve_number(sums[i], multiplier[i % 2], curve);
     }
   };
   for (; rows > 1; rows -= 2, sums += 4, to += 2 * stride) {
     set_numbers(4);
-    store_rows<2>(numbers, packs_onto(registers), count, to, stride);
+    store_rows<2>(numbers, packs_onto<kParts>(curve), count, to, stride);
   }
   if (rows == 0) return;
   set_numbers(2);
-  store_rows<1>(numbers, packs_onto(registers), count, to, stride);
+  store_rows<1>(numbers, packs_onto<kParts>(curve), count, to, stride);
 }
 
 // Stores the first `count` bytes of each of `rows` rows of 16 sums, as bytes of a curve.
-QTOOL_INLINE inline void store_on_curve(const Curve& curve, const __m256* multiplier,
+QTOOL_INLINE inline void store_on_curve(const CurveVectors& curve, const __m256* multiplier,
                                         const __m256i* sums, unsigned rows, std::int64_t count,
                                         std::uint8_t* to, std::int64_t stride) {
-  if (curve.segments() > 16) {
+  if (curve.has_many_segments) {
     store_on_parts<2>(curve, multiplier, sums, rows, count, to, stride);
   } else {
     store_on_parts<1>(curve, multiplier, sums, rows, count, to, stride);

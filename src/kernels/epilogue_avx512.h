@@ -60,8 +60,31 @@ struct CurveRegisters {
   __m512i coefficient[Curve::kCoefficients];
   __m512i segment_shift;
   __m512i place_shift;
+  __m512i added_units;
   __m512 offset;
 };
+
+// The factors of 32 sums in the order of the words that _mm512_packs_epi32() makes of them.
+struct FactorRegisters {
+  __m512i low;
+  __m512i high;
+  __m512i power;
+  __m512i fraction;
+};
+
+// `first`, `second`: the factors of 16 channels each.
+QTOOL_INLINE inline FactorRegisters factor_registers(const void* first, const void* second) {
+  const __m512i a = _mm512_loadu_si512(first);
+  const __m512i b = _mm512_loadu_si512(second);
+  const __m512i shift = _mm512_packs_epi32(_mm512_and_si512(a, _mm512_set1_epi32(0xffff)),
+                                           _mm512_and_si512(b, _mm512_set1_epi32(0xffff)));
+  FactorRegisters registers;
+  registers.high = _mm512_srlv_epi16(_mm512_set1_epi16(32767), shift);
+  registers.low = _mm512_sub_epi16(_mm512_setzero_si512(), registers.high);
+  registers.power = _mm512_sllv_epi16(_mm512_set1_epi16(1), shift);
+  registers.fraction = _mm512_packs_epi32(_mm512_srai_epi32(a, 16), _mm512_srai_epi32(b, 16));
+  return registers;
+}
 
 QTOOL_INLINE inline CurveRegisters registers_of(const Curve& curve) {
   CurveRegisters registers;
@@ -74,6 +97,7 @@ QTOOL_INLINE inline CurveRegisters registers_of(const Curve& curve) {
   });
   registers.segment_shift = _mm512_set1_epi16(static_cast<short>(curve.place_bits));
   registers.place_shift = _mm512_set1_epi16(static_cast<short>(16 - curve.place_bits));
+  registers.added_units = _mm512_set1_epi16(static_cast<short>(curve.added_units()));
   registers.offset = _mm512_set1_ps(curve.offset);
   return registers;
 }
@@ -88,10 +112,13 @@ QTOOL_INLINE inline __m512 curve_number(__m512i sums, __m512 multiplier,
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums), multiplier, curve.offset);
 }
 
-// As pack_bytes(), with the bytes that a curve gives for 64 numbers.
+// As pack_bytes(), with the bytes that a curve gives for 64 numbers. `first`, `second`: the factors
+// of the first and last 32 of them.
 template <Products kProducts>
-QTOOL_INLINE inline __m512i pack_curve(const __m512* numbers, const CurveRegisters& curve) {
-  const auto words = [&](const __m512* pair) QTOOL_INLINE {
+QTOOL_INLINE inline __m512i pack_curve(const __m512* numbers, const CurveRegisters& curve,
+                                       const FactorRegisters& first,
+                                       const FactorRegisters& second) {
+  const auto words = [&](const __m512* pair, const FactorRegisters& factor) QTOOL_INLINE {
     const __m512i p =
         _mm512_packs_epi32(round_product<kProducts>(pair[0]), round_product<kProducts>(pair[1]));
     const __m512i segment = _mm512_srlv_epi16(p, curve.segment_shift);
@@ -103,9 +130,12 @@ QTOOL_INLINE inline __m512i pack_curve(const __m512* numbers, const CurveRegiste
           _mm512_mulhrs_epi16(y, t),
           _mm512_permutexvar_epi16(segment, curve.coefficient[Curve::kCoefficients - 2 - i]));
     });
-    return _mm512_srai_epi16(y, 7);
+    y = _mm512_mulhrs_epi16(y, factor.fraction);
+    y = _mm512_max_epi16(_mm512_min_epi16(y, factor.high), factor.low);
+    const __m512i z = _mm512_mullo_epi16(y, factor.power);
+    return _mm512_srai_epi16(_mm512_adds_epi16(z, curve.added_units), 7);
   };
-  return _mm512_packus_epi16(words(numbers), words(numbers + 2));
+  return _mm512_packus_epi16(words(numbers, first), words(numbers + 2, second));
 }
 
 // Reorders the result of pack_bytes(): the 64 elements of rounded[0] to rounded[3] become

@@ -2,10 +2,14 @@
 // and the QuantizeLinear of their result become one QConvChain. It computes some rows at a time, so
 // the real numbers between these nodes never leave the cache. If a curve can approximate the
 // functions, it goes into the epilogue of the QConv instead, which costs little more than rounding.
-// Its bytes are those of the chain, but for 0.04 of a step.
+// Its bytes are those of the chain, but for 0.04 of a step. Equalization writes a Mul by one factor
+// per channel between the functions and the rounding; it becomes part of either operator.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +28,41 @@
 
 namespace qtool {
 namespace {
+
+/// The largest ratio of two factors of a curve: a factor multiplies the error of the curve, too.
+constexpr double kMostRatio = 32.0;
+
+/// A Mul by one constant factor per channel.
+struct ChannelMul {
+  NodeId node = kNoNode;
+  ValueId x = kNoValue;
+  ValueId factors = kNoValue;
+};
+
+/// The factors of channels on a curve, relative to the smallest one.
+struct RelativeFactors {
+  float smallest = 1.0F;
+  std::vector<CurveFactor> factors;
+};
+
+// Nothing if a curve with these factors would be too far from its function.
+std::optional<RelativeFactors> relative_factors(std::span<const float> values) {
+  float smallest = std::numeric_limits<float>::infinity();
+  for (const float value : values) {
+    if (!std::isnormal(value)) return std::nullopt;
+    smallest = std::min(smallest, std::abs(value));
+  }
+  RelativeFactors relative{smallest, {}};
+  for (const float value : values) {
+    const double ratio = static_cast<double>(value) / static_cast<double>(smallest);
+    if (std::abs(ratio) > kMostRatio) return std::nullopt;
+    const int shift = std::max(0, static_cast<int>(std::ceil(std::log2(std::abs(ratio)))));
+    relative.factors.push_back(
+        {static_cast<std::int16_t>(shift),
+         static_cast<std::int16_t>(std::nearbyint(std::ldexp(ratio, -shift) * CurveFactor::kOne))});
+  }
+  return relative;
+}
 
 class ConvChainFusion {
  public:
@@ -47,7 +86,36 @@ class ConvChainFusion {
   struct Parts {
     std::vector<NodeId> products;
     std::optional<FoundChain> chain;  ///< its first input is the result of the last product
+    std::optional<ChannelMul> mul;    ///< behind both
   };
+
+  // The Mul by factors of channels that makes `id`, if `reader` alone reads it.
+  [[nodiscard]] std::optional<ChannelMul> channel_mul(ValueId id, NodeId reader) const {
+    const NodeId producer = graph_.value(id).producer;
+    if (producer == kNoNode || graph_.is_output(id)) return std::nullopt;
+    if (graph_.consumers(id) != std::vector<NodeId>{reader}) return std::nullopt;
+    const Node& node = graph_.node(producer);
+    if (!node.is("Mul")) return std::nullopt;
+    for (const std::size_t i : {0U, 1U}) {
+      const ValueId factors = node.inputs[i];
+      const ValueId x = node.inputs[1 - i];
+      if (!graph_.is_constant(factors) || graph_.is_constant(x)) continue;
+      const Tensor& constant = *graph_.value(factors).constant;
+      const Shape& shape = shaped_.info(id).shape;
+      if (constant.dtype() != DType::kFloat32 || shape.rank() != 4) continue;
+      if (shaped_.info(x).shape != shape || !lies_along_channels(constant.shape(), shape[1])) {
+        continue;
+      }
+      return ChannelMul{producer, x, factors};
+    }
+    return std::nullopt;
+  }
+
+  // Whether a tensor of this shape broadcasts to one number for each of the channels of images.
+  static bool lies_along_channels(const Shape& shape, std::int64_t channels) {
+    if (shape.elements() != channels || shape.rank() < 3 || shape.rank() > 4) return false;
+    return shape[shape.rank() - 3] == channels;
+  }
 
   // The QConv of images that makes the real tensor `id`, if only the nodes `readers` read it.
   [[nodiscard]] std::optional<NodeId> real_convolution(ValueId id,
@@ -82,19 +150,30 @@ class ConvChainFusion {
 
   // Reads the chain so that the result of a product is its first input.
   [[nodiscard]] std::optional<Parts> parts_before(ValueId x, NodeId rounding) const {
-    if (const std::optional<NodeId> product = real_convolution(x, {rounding})) {
-      return Parts{products_before(*product), {}};
+    if (const std::optional<ChannelMul> mul = channel_mul(x, rounding)) {
+      if (graph_.node(rounding).has_input(1)) return std::nullopt;
+      std::optional<Parts> parts = parts_before_functions(mul->x, mul->node);
+      if (parts) parts->mul = mul;
+      return parts;
+    }
+    return parts_before_functions(x, rounding);
+  }
+
+  // `reader`: the only node that reads `x`.
+  [[nodiscard]] std::optional<Parts> parts_before_functions(ValueId x, NodeId reader) const {
+    if (const std::optional<NodeId> product = real_convolution(x, {reader})) {
+      return Parts{products_before(*product), {}, {}};
     }
     const NodeId last = graph_.value(x).producer;
     if (last == kNoNode || graph_.is_output(x)) return std::nullopt;
-    if (graph_.consumers(x) != std::vector<NodeId>{rounding}) return std::nullopt;
+    if (graph_.consumers(x) != std::vector<NodeId>{reader}) return std::nullopt;
     std::optional<FoundChain> chain = finder_.chain_before(last);
     if (!chain) return std::nullopt;
     for (std::size_t i = 0; i < chain->inputs.size(); ++i) {
       const std::optional<NodeId> product = real_convolution(chain->inputs[i], chain->nodes);
       if (!product) continue;
       swap_inputs(*chain, i);
-      return Parts{products_before(*product), std::move(chain)};
+      return Parts{products_before(*product), std::move(chain), {}};
     }
     return std::nullopt;
   }
@@ -119,10 +198,18 @@ class ConvChainFusion {
     if (!parts.chain || parts.chain->inputs.size() != 1 || parts.products.size() != 1) {
       return std::nullopt;
     }
+    RelativeFactors relative;
+    if (parts.mul) {
+      const Tensor& factors = *graph_.value(parts.mul->factors).constant;
+      const std::optional<RelativeFactors> found = relative_factors(factors.values<float>());
+      if (!found) return std::nullopt;
+      relative = *found;
+    }
     const Chain chain(parts.chain->params);
     const RealFunction function = [&](std::span<const float> in, std::span<float> out) {
       const float* const inputs[] = {in.data()};
       chain.run(inputs, out.data(), std::ssize(in));
+      for (float& value : out) value *= relative.smallest;
     };
     std::optional<Curve> curve = fit_curve(function, edge->affine);
     if (!curve) return std::nullopt;
@@ -132,6 +219,7 @@ class ConvChainFusion {
     }
     params.result = QuantizedResult{edge->affine};
     params.curve = *curve;
+    params.factors = relative.factors;
     return params;
   }
 
@@ -147,6 +235,7 @@ class ConvChainFusion {
     if (parts.chain) {
       for (const NodeId id : parts.chain->nodes) disconnect(graph_, id);
     }
+    if (parts.mul) disconnect(graph_, parts.mul->node);
     disconnect(graph_, rounding);
     shaped_.lower_node(first, op_type, std::move(params));
     for (std::size_t i = 0; i < outputs.size(); ++i) graph_.set_output(first, i, outputs[i]);
@@ -168,7 +257,9 @@ class ConvChainFusion {
       inputs.insert(inputs.end(), {conv.inputs[0], conv.inputs[1],
                                    conv.has_input(2) ? conv.inputs[2] : kNoValue});
     }
-    inputs.push_back(node.has_input(1) ? node.inputs[1] : kNoValue);
+    inputs.push_back(parts->mul          ? parts->mul->factors
+                     : node.has_input(1) ? node.inputs[1]
+                                         : kNoValue);
     if (parts->chain) {
       params.chain = parts->chain->params;
       inputs.insert(inputs.end(), parts->chain->inputs.begin() + 1, parts->chain->inputs.end());

@@ -42,8 +42,8 @@ struct QuantizedResult {
 
 /// QConv, QConvTranspose, QGemm. Without `result` they write float32. A QConv with `residual` adds
 /// input 3 before it rounds: bytes with the affine map `residual` that broadcast to the result. It
-/// must have a result then. A QConv with `curve` rounds the result of a function of its sums; it
-/// has a result and no residual then.
+/// must have a result then. A QConv with `curve` rounds the result of a function of its sums, which
+/// `factors` multiply; it has a result and no residual then.
 struct QProductParams {
   Affine input;
   // Tensors, because PackCache finds packed weights by the tensors that they are made of.
@@ -52,6 +52,7 @@ struct QProductParams {
   std::optional<QuantizedResult> result;
   std::optional<Affine> residual;
   std::optional<Curve> curve;
+  std::vector<CurveFactor> factors;  ///< one for each output channel, or empty: all are 1
 };
 
 /// Scales and zero points of the s8 weights of gates, one for each row of each direction.

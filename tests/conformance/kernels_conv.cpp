@@ -125,6 +125,7 @@ void check(std::mt19937& random, Spread spread, Case c) {
   on_curve.curve = draw_curve(random, spread);
   const auto factor = static_cast<float>(pick(random, 1, 200));
   for (float& multiplier : on_curve.multiplier) multiplier *= factor;
+  if (pick(random, 0, 1) == 0) on_curve.factors = draw_factors(random, w.out_channels);
   std::vector<std::uint8_t> curve_bytes(outputs, 0xAB);
   reference_conv(w, on_curve, s, input.data(), curve_bytes.data());
   std::vector<float> floats(outputs);

@@ -185,6 +185,9 @@ void check_kernel(std::mt19937& random, Spread spread, const KernelRow<GemmFunct
   const auto factor = static_cast<float>(pick(random, 1, 200));
   for (float& multiplier : multipliers) multiplier *= factor;
   on_curve.multiplier = multipliers.data();
+  const std::vector<CurveFactor> factors =
+      draw_factors(random, static_cast<std::int64_t>(multipliers.size()));
+  on_curve.factors = factors.data();
   ASSERT_NO_FATAL_FAILURE(compare(on_curve, row, 1));
   // Numbers at the limits of int32, and infinite ones. No sum exceeds int32.
   constexpr float kAtLimits[] = {0.98F, 0.99F, 1.01F, -1.01F, 3e38F};

@@ -30,10 +30,33 @@ std::unique_ptr<const ConvDriver> make_driver(const ConvWeights& weights, ConvOu
                                               const KernelSelection& selection) {
   check_length(output.multiplier.size(), weights.out_channels, "the list of multipliers");
   check_finite(output.multiplier, "the list of multipliers");
+  if (output.curve) {
+    check_length(output.factors.size(), weights.out_channels, "the list of factors");
+  }
   const bool depthwise = weights.groups > 1 && weights.groups == weights.in_channels &&
                          weights.groups == weights.out_channels;
   return depthwise ? make_depthwise_driver(weights, std::move(output), selection)
                    : make_dense_driver(weights, std::move(output), selection);
+}
+
+void check_curve(const Epilogue& epilogue) {
+  const Curve& curve = *epilogue.curve;
+  const bool in_range = std::abs(curve.offset) <= 32768.0F && curve.place_bits >= 11 &&
+                        curve.place_bits <= 12 && curve.zero_point >= 0 && curve.zero_point <= 255;
+  if (!in_range || epilogue.residual) {
+    throw Error(ErrorCode::kInvalidModel,
+                to_text("convolution: a curve has the offset ", curve.offset, ", ",
+                        curve.place_bits, " bits for the place and the zero point ",
+                        curve.zero_point, epilogue.residual ? ", and there is a residual" : "",
+                        ", expected at most 32768, 11 or 12, 0 to 255, and no residual"));
+  }
+  for (const CurveFactor& factor : epilogue.factors) {
+    if (factor.shift < 0 || factor.shift > CurveFactor::kMostShift) {
+      throw Error(ErrorCode::kInvalidModel,
+                  to_text("convolution: a factor of a curve has the shift ", factor.shift,
+                          ", expected 0 to ", CurveFactor::kMostShift));
+    }
+  }
 }
 
 ConvOutput output_of(Epilogue epilogue) {
@@ -55,20 +78,13 @@ ConvOutput output_of(Epilogue epilogue) {
     }
   }
   if (epilogue.curve) {
-    const Curve& curve = *epilogue.curve;
-    const bool in_range =
-        std::abs(curve.offset) <= 32768.0F && curve.place_bits >= 11 && curve.place_bits <= 12;
-    if (!in_range || epilogue.residual) {
-      throw Error(
-          ErrorCode::kInvalidModel,
-          to_text("convolution: a curve has the offset ", curve.offset, " and ", curve.place_bits,
-                  " bits for the place", epilogue.residual ? ", and there is a residual" : "",
-                  ", expected at most 32768, 11 or 12, and no residual"));
-    }
+    check_curve(epilogue);
+    if (epilogue.factors.empty()) epilogue.factors.resize(epilogue.multiplier.size());
   }
   ConvOutput output;
   output.residual = epilogue.residual;
   output.curve = epilogue.curve;
+  output.factors = std::move(epilogue.factors);
   output.multiplier = std::move(epilogue.multiplier);
   output.zero_point = epilogue.zero_point;
   output.low = epilogue.low;

@@ -66,8 +66,8 @@ inline constexpr float kMaxResidualMultiplier = 1e30F;
 /// high), ties to even. 0 <= low <= high <= 255. With a residual r, the rounded value is
 /// float(acc) * multiplier[c] + float(r - residual.zero_point) * residual.multiplier: two products,
 /// each rounded to float, and one sum, rounded to float.
-/// With a curve, q is the byte of the curve for acc and multiplier[c]. The zero point and the
-/// limits do not count then, and there is no residual.
+/// With a curve, q is the byte of the curve for acc, multiplier[c] and factors[c]. The zero point
+/// and the limits do not count then, and there is no residual.
 struct Epilogue {
   std::vector<float> multiplier;  ///< [out_channels], s_x s_w[c] / s_y, or s_x s_w[c] curve.scale
   std::int32_t zero_point = 0;
@@ -75,6 +75,7 @@ struct Epilogue {
   std::int32_t high = 255;
   std::optional<Residual> residual{};
   std::optional<Curve> curve{};
+  std::vector<CurveFactor> factors{};  ///< [out_channels], or empty: all are 1; with a curve only
 };
 
 /// [batch][out_h][out_w][out_channels] elements that are added to the results.

@@ -23,7 +23,8 @@ struct ConvOutput {
   std::int32_t low = 0;
   std::int32_t high = 255;
   std::optional<Residual> residual{};
-  std::optional<Curve> curve{};  ///< uint8 output without a residual only
+  std::optional<Curve> curve{};        ///< uint8 output without a residual only
+  std::vector<CurveFactor> factors{};  ///< one for each output channel if there is a curve
 };
 
 /// Weights as sums of s8 filters, and the bias with the input zero point folded in.

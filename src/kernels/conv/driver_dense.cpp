@@ -186,7 +186,10 @@ GemmCall DenseConv::call_of(const ConvShape& shape, const PanelUnit& unit) const
   call.zero_point = output_.zero_point;
   call.low = output_.low;
   call.high = output_.high;
-  if (output_.curve) call.curve = &*output_.curve;
+  if (output_.curve) {
+    call.curve = &*output_.curve;
+    call.factors = panels_.factors.data() + unit.columns_at;
+  }
   if (output_.residual) {
     call.residual_stride = out_channels_;
     call.residual_multiplier = output_.residual->multiplier;

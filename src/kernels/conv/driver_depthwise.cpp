@@ -47,6 +47,7 @@ class DepthwiseConv final : public ConvDriver {
     filters.channels = channels_;
     filters.bias = folded.bias.data();
     filters.multiplier = output_.multiplier.data();
+    if (output_.curve) filters.factors = output_.factors.data();
     packed_ = Tensor(DType::kUInt8, {kernel_.functions->packed_bytes(filters)});
     kernel_.functions->pack(filters, packed_.data());
   }

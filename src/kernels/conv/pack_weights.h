@@ -39,7 +39,8 @@ struct PackedPanels {
   std::vector<TapSteps> steps;       ///< empty for layouts without a pair_limit
   std::vector<std::int32_t> bias;
   std::vector<float> multiplier;
-  std::vector<float> addend;  ///< empty for u8 output
+  std::vector<CurveFactor> factors;  ///< empty without a curve
+  std::vector<float> addend;         ///< empty for u8 output
 };
 
 /// Packs weights as a kernel of this layout wants them.

@@ -65,7 +65,9 @@ void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const 
   for_each_output(
       weights, shape, input, [&](std::int32_t acc, std::size_t channel, std::int64_t at) {
         if (epilogue.curve) {
-          output[at] = curve_byte(*epilogue.curve, acc, epilogue.multiplier[channel]);
+          output[at] =
+              curve_byte(*epilogue.curve, acc, epilogue.multiplier[channel],
+                         epilogue.factors.empty() ? CurveFactor() : epilogue.factors[channel]);
           return;
         }
         float real = static_cast<float>(acc) * epilogue.multiplier[channel];

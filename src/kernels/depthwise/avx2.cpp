@@ -15,9 +15,9 @@ namespace {
 // floats in a scratch buffer, a ring of rows, so that each input byte is converted once and not
 // once per tap.
 constexpr std::int64_t kGroup = 16;
-constexpr std::int64_t kHeaderBytes = kDepthwiseBlock * 8;  // bias and multiplier of 64 channels
-constexpr std::int64_t kScratchColumns = 512;               // of 16 floats: 32 KB
-constexpr std::int64_t kMaxRows = 32;                       // of the ring
+constexpr std::int64_t kHeaderBytes = kDepthwiseBlock * 12;  // bias, multiplier, factor
+constexpr std::int64_t kScratchColumns = 512;                // of 16 floats: 32 KB
+constexpr std::int64_t kMaxRows = 32;                        // of the ring
 constexpr std::int64_t kExactTaps = 514;
 constexpr unsigned kTile = 6;  // output columns that are computed together
 
@@ -42,17 +42,21 @@ float weight_of(const DepthwiseWeights& weights, std::int64_t tap, std::int64_t 
   return static_cast<float>(sum);
 }
 
-// A block: bias, multiplier, then the filters: [group][kernel_h][kernel_w][channel of the group].
+// A block: bias, multiplier, factor, then the filters: [group][kernel_h][kernel_w][channel of the
+// group].
 void pack(const DepthwiseWeights& weights, std::byte* packed) {
   const std::int64_t taps = weights.kernel_h * weights.kernel_w;
   for (std::int64_t begin = 0; begin < weights.channels; begin += kDepthwiseBlock) {
     const std::int64_t count = smaller(kDepthwiseBlock, weights.channels - begin);
     auto* bias = reinterpret_cast<std::int32_t*>(packed);
     auto* multiplier = reinterpret_cast<float*>(packed + kDepthwiseBlock * 4);
+    auto* factors = reinterpret_cast<CurveFactor*>(packed + kDepthwiseBlock * 8);
     auto* filters = reinterpret_cast<float*>(packed + kHeaderBytes);
     for (std::int64_t c = 0; c < kDepthwiseBlock; ++c) {
       bias[c] = c < count ? weights.bias[begin + c] : 0;
       multiplier[c] = c < count ? weights.multiplier[begin + c] : 0.0F;
+      const bool has_factor = c < count && weights.factors != nullptr;
+      factors[c] = has_factor ? weights.factors[begin + c] : CurveFactor();
       float* filter = filters + c / kGroup * taps * kGroup + c % kGroup;
       for (std::int64_t tap = 0; tap < taps; ++tap) {
         filter[tap * kGroup] = c < count ? weight_of(weights, tap, begin + c) : 0.0F;
@@ -74,6 +78,7 @@ struct Group {
   std::int64_t ring;          // rows of the ring
   std::int64_t chunk;         // output columns that are computed from one filling of the ring
   std::int64_t pitch;         // columns of a row of the ring
+  CurveVectors curve;         // only for bytes of a curve
 };
 
 Group group_of(const DepthwiseCall& call, std::int64_t in_block) {
@@ -89,7 +94,12 @@ Group group_of(const DepthwiseCall& call, std::int64_t in_block) {
               kExactTaps / (call.terms * call.kernel_w),
               (call.kernel_h - 1) * call.dilation_h + 1,
               0,
-              0};
+              0,
+              {}};
+  if (call.curve != nullptr) {
+    const auto* factors = reinterpret_cast<const CurveFactor*>(header + kDepthwiseBlock * 8);
+    group.curve = curve_vectors(*call.curve, factors + in_block);
+  }
   // One more row holds what is above and below the image. The chunk stays 0 where the window is too
   // large for the scratch.
   const std::int64_t window = (call.kernel_w - 1) * call.dilation_w + 1;
@@ -136,7 +146,7 @@ void store_curve(const Group& group, const __m256i* sums, unsigned columns, std:
                                _mm256_loadu_ps(group.multiplier + 8)};
   auto* out =
       static_cast<std::uint8_t*>(call.output) + pixel * call.out_pixel_stride + group.channel;
-  store_on_curve(*call.curve, multiplier, sums, columns, group.count, out, call.out_pixel_stride);
+  store_on_curve(group.curve, multiplier, sums, columns, group.count, out, call.out_pixel_stride);
 }
 
 // The rarer epilogues: floats, sums and bytes of a curve.

@@ -20,8 +20,9 @@ struct DepthwiseWeights {
   std::int64_t kernel_h = 1;
   std::int64_t kernel_w = 1;
   std::int64_t channels = 1;
-  const std::int32_t* bias = nullptr;  ///< [channel], input zero point folded in
-  const float* multiplier = nullptr;   ///< [channel]
+  const std::int32_t* bias = nullptr;    ///< [channel], input zero point folded in
+  const float* multiplier = nullptr;     ///< [channel]
+  const CurveFactor* factors = nullptr;  ///< [channel]; null: no calls with a curve
 };
 
 /// Convolves rows of one image with one filter per channel, and applies the epilogue.

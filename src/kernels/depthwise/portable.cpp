@@ -11,9 +11,9 @@
 namespace qtool {
 namespace {
 
-// The packed order, per block of 64 channels: bias, multiplier, then the weights of the taps. All
-// are padded to 64 channels.
-constexpr std::int64_t kHeaderBytes = kDepthwiseBlock * (4 + 4);
+// The packed order, per block of 64 channels: bias, multiplier, factor, then the weights of the
+// taps. All are padded to 64 channels.
+constexpr std::int64_t kHeaderBytes = kDepthwiseBlock * (4 + 4 + 4);
 
 std::int64_t block_bytes(std::int64_t taps) { return kHeaderBytes + taps * kDepthwiseBlock; }
 
@@ -33,6 +33,9 @@ void pack(const DepthwiseWeights& weights, std::byte* packed) {
     const std::int64_t count = std::min(kDepthwiseBlock, weights.channels - begin);
     copy(packed, weights.bias + begin, count * 4);
     copy(packed + kDepthwiseBlock * 4, weights.multiplier + begin, count * 4);
+    if (weights.factors != nullptr) {
+      copy(packed + kDepthwiseBlock * 8, weights.factors + begin, count * 4);
+    }
     std::byte* values = packed + kHeaderBytes;
     for (std::int64_t tap = 0; tap < taps; ++tap) {
       copy(values + tap * kDepthwiseBlock, weights.values + tap * weights.channels + begin, count);
@@ -44,6 +47,7 @@ void pack(const DepthwiseWeights& weights, std::byte* packed) {
 struct Block {
   std::int32_t bias[kDepthwiseBlock];
   float multiplier[kDepthwiseBlock];
+  CurveFactor factors[kDepthwiseBlock];
 };
 
 void add_block(const DepthwiseCall& call, const std::byte* values, std::int64_t y, std::int64_t x,
@@ -81,8 +85,9 @@ void store_block(const DepthwiseCall& call, const Block& block, std::int64_t pix
       static_cast<float*>(call.output)[at + c] = product + addend[first + c];
     } else {
       static_cast<std::uint8_t*>(call.output)[at + c] =
-          call.curve != nullptr ? curve_byte(*call.curve, sum, block.multiplier[c])
-                                : round_to_u8(product, call.zero_point, call.low, call.high);
+          call.curve != nullptr
+              ? curve_byte(*call.curve, sum, block.multiplier[c], block.factors[c])
+              : round_to_u8(product, call.zero_point, call.low, call.high);
     }
   }
 }

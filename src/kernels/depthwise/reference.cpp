@@ -49,8 +49,9 @@ void reference_depthwise(const DepthwiseWeights& weights, const DepthwiseCall& c
           continue;
         }
         static_cast<std::uint8_t*>(call.output)[at] =
-            call.curve != nullptr ? curve_byte(*call.curve, sum, weights.multiplier[c])
-                                  : round_to_u8(product, call.zero_point, call.low, call.high);
+            call.curve != nullptr
+                ? curve_byte(*call.curve, sum, weights.multiplier[c], weights.factors[c])
+                : round_to_u8(product, call.zero_point, call.low, call.high);
       }
     }
   }

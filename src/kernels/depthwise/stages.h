@@ -25,8 +25,8 @@ namespace {  // NOLINT(google-build-namespaces): see logarithm.h
 constexpr std::int64_t kScratchBytes = 48 << 10;
 constexpr std::int64_t kChunkBytes = 20 << 10;  // leaves room for weights and rows in the L1
 constexpr std::int64_t kVector = 64;
-constexpr std::int64_t kHeaderBytes = 8 * kVector;  // bias and multiplier of 64 channels
-constexpr std::int64_t kStepBytes = 8 * kVector;    // weights of a quad for two output rows
+constexpr std::int64_t kHeaderBytes = 12 * kVector;  // bias, multiplier, factor of 64 channels
+constexpr std::int64_t kStepBytes = 8 * kVector;     // weights of a quad for two output rows
 constexpr std::int64_t kMaxQuads = 16;
 constexpr std::int64_t kMaxSteps = 256;
 constexpr std::int64_t kMaxStride = 8;
@@ -59,10 +59,13 @@ void pack_header(const DepthwiseWeights& weights, std::int64_t begin, std::int64
                  std::byte* packed) {
   auto* bias = reinterpret_cast<std::int32_t*>(packed);
   auto* multiplier = reinterpret_cast<float*>(packed + 4 * kVector);
+  auto* factors = reinterpret_cast<CurveFactor*>(packed + 8 * kVector);
   for (std::int64_t at = 0; at < kDepthwiseBlock; ++at) {
     const std::int64_t channel = channel_of(at / 16, at % 16, lanes_of(count));
     bias[at] = channel < count ? weights.bias[begin + channel] : 0;
     multiplier[at] = channel < count ? weights.multiplier[begin + channel] : 0.0F;
+    const bool has_factor = channel < count && weights.factors != nullptr;
+    factors[at] = has_factor ? weights.factors[begin + channel] : CurveFactor();
   }
 }
 
@@ -250,6 +253,7 @@ template <>
 struct Columns<Bytes::kOnCurve> {
   __m512 multiplier[4];
   CurveRegisters curve;
+  FactorRegisters factors[2];
 };
 
 template <Bytes kBytes>
@@ -260,6 +264,10 @@ QTOOL_INLINE inline Columns<kBytes> columns_of(const Plan& plan) {
   });
   if constexpr (kBytes == Bytes::kOnCurve) {
     columns.curve = registers_of(*plan.call.curve);
+    unroll<2>([&](auto n) QTOOL_INLINE {
+      const std::byte* first = plan.packed + (8 + 2 * n) * kVector;
+      columns.factors[n] = factor_registers(first, first + kVector);
+    });
   } else {
     columns.range = byte_range(plan.call.zero_point, plan.call.low, plan.call.high);
   }
@@ -274,7 +282,8 @@ QTOOL_INLINE inline __m512i requantize(const Columns<kBytes>& columns, const __m
     unroll<4>([&](auto q) QTOOL_INLINE {
       numbers[q] = curve_number(sums[q], columns.multiplier[q], columns.curve);
     });
-    return pack_curve<Products::kMayOverflow>(numbers, columns.curve);
+    return pack_curve<Products::kMayOverflow>(numbers, columns.curve, columns.factors[0],
+                                              columns.factors[1]);
   } else {
     constexpr auto kProducts = kBytes == Bytes::kFit ? Products::kFit : Products::kMayOverflow;
     __m512i rounded[4];

@@ -18,8 +18,9 @@ struct Columns {
   __m512 multiplier[kLayout.max_panels];
   ByteRange range;
   __mmask64 mask;
-  Products products;     // whether a product, or a number for the curve, can exceed int32
-  CurveRegisters curve;  // only for bytes of a curve
+  Products products;           // whether a product, or a number for the curve, can exceed int32
+  CurveRegisters curve;        // only for bytes of a curve
+  FactorRegisters factors[2];  // likewise: of the panels 0 and 1, of 2 and 3
 };
 
 // What a tile stores: bytes of a curve, whose numbers fit int32 or may not, or anything else.
@@ -96,8 +97,9 @@ QTOOL_INLINE inline void store_on_curve(const __m512i* acc, const Columns& colum
     numbers[n] = curve_number(acc[n], columns.multiplier[n % kPanels], columns.curve);
   });
   unroll<4 - kVectors>([&](auto n) QTOOL_INLINE { numbers[kVectors + n] = numbers[0]; });
-  store_rows<kPanels, kRowsAtOnce>(sort_bytes(pack_curve<kProducts>(numbers, columns.curve)),
-                                   columns.mask, out, stride);
+  const FactorRegisters& last = columns.factors[kPanels > 2 ? 1 : 0];
+  const __m512i bytes = pack_curve<kProducts>(numbers, columns.curve, columns.factors[0], last);
+  store_rows<kPanels, kRowsAtOnce>(sort_bytes(bytes), columns.mask, out, stride);
 }
 
 template <unsigned kPanels>
@@ -234,6 +236,10 @@ void run_panels(const GemmCall& call) {
   constexpr unsigned kTile = kRows[kPanels];
   if (call.curve == nullptr) return run_tiles<kPanels, kTile, Results::kOther>(call, columns, 0);
   columns.curve = registers_of(*call.curve);
+  for (unsigned n = 0; n < kPanels; n += 2) {
+    const CurveFactor* first = call.factors + 16U * n;
+    columns.factors[n / 2] = factor_registers(first, n + 1 < kPanels ? first + 16 : first);
+  }
   if (columns.products == Products::kFit) {
     run_tiles<kPanels, kTile, Results::kFitOnCurve>(call, columns, 0);
   } else {

@@ -54,7 +54,7 @@ enum class RowSource : std::uint8_t {
 /// u8 with a residual r: as u8, but the value in rint() is float(acc) * multiplier[c] +
 /// float(r[m][c] - residual_zero) * residual_multiplier, and both products are rounded to float
 /// before they are added;
-/// u8 with a curve: out[m][c] = the byte of the curve for acc and multiplier[c];
+/// u8 with a curve: out[m][c] = the byte of the curve for acc, multiplier[c] and factors[c];
 /// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product is rounded first; if `onto`
 /// is set, onto[m][c] takes the place of addend[c];
 /// i32: out[m][c] = acc[m][c].
@@ -98,7 +98,8 @@ struct GemmCall {
   float residual_multiplier = 0.0F;
   std::int32_t residual_zero = 0;
 
-  const Curve* curve = nullptr;  ///< null: see above; u8 output without a residual only
+  const Curve* curve = nullptr;          ///< null: see above; u8 output without a residual only
+  const CurveFactor* factors = nullptr;  ///< [panels][panel], with a curve only
 
   const float* onto = nullptr;   ///< null: `addend` is added; float output only
   std::int64_t onto_stride = 0;  ///< elements between rows

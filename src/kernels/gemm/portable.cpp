@@ -62,8 +62,9 @@ void store_panel(const GemmCall& call, std::int64_t row, std::int64_t panel,
       real += static_cast<float>(q - call.residual_zero) * call.residual_multiplier;
     }
     static_cast<std::uint8_t*>(call.output)[at + c] =
-        call.curve != nullptr ? curve_byte(*call.curve, sum, call.multiplier[first + c])
-                              : round_to_u8(real, call.zero_point, call.low, call.high);
+        call.curve != nullptr
+            ? curve_byte(*call.curve, sum, call.multiplier[first + c], call.factors[first + c])
+            : round_to_u8(real, call.zero_point, call.low, call.high);
   }
 }
 

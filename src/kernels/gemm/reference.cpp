@@ -99,8 +99,9 @@ void reference_gemm(const GemmCall& call, const GemmLayout& layout) {
         real += static_cast<float>(q - call.residual_zero) * call.residual_multiplier;
       }
       static_cast<std::uint8_t*>(call.output)[at] =
-          call.curve != nullptr ? curve_byte(*call.curve, sum, call.multiplier[channel])
-                                : round_to_u8(real, call.zero_point, call.low, call.high);
+          call.curve != nullptr
+              ? curve_byte(*call.curve, sum, call.multiplier[channel], call.factors[channel])
+              : round_to_u8(real, call.zero_point, call.low, call.high);
     }
   }
 }

@@ -20,11 +20,16 @@ constexpr std::int64_t kStep = kPanel * kGroup;  // bytes of weights
 struct Columns {
   __m256 multiplier[2];
   ByteRange range;
+  CurveVectors curve;  // only for bytes of a curve
 };
 
 Columns columns_of(const GemmCall& call) {
-  return {{_mm256_loadu_ps(call.multiplier), _mm256_loadu_ps(call.multiplier + 8)},
-          byte_range(call.zero_point, call.low, call.high)};
+  Columns columns;
+  columns.multiplier[0] = _mm256_loadu_ps(call.multiplier);
+  columns.multiplier[1] = _mm256_loadu_ps(call.multiplier + 8);
+  columns.range = byte_range(call.zero_point, call.low, call.high);
+  if (call.curve != nullptr) columns.curve = curve_vectors(*call.curve, call.factors);
+  return columns;
 }
 
 // The values that a residual adds to 16 channels of a row.
@@ -86,7 +91,7 @@ void store_added(const GemmCall& call, const Columns& columns, const __m256i* su
 __attribute__((noinline)) void store_curve(const GemmCall& call, const Columns& columns,
                                            const __m256i* sums, std::int64_t row, unsigned rows) {
   auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
-  store_on_curve(*call.curve, columns.multiplier, sums, rows, call.channels, out,
+  store_on_curve(columns.curve, columns.multiplier, sums, rows, call.channels, out,
                  call.output_stride);
 }
 

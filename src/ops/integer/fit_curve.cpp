@@ -18,15 +18,24 @@ namespace {
 
 constexpr double kPositions = 65536.0;
 constexpr std::size_t kNodes = Curve::kCoefficients;
-constexpr double kUnits = Curve::kUnits;
+// The product with the fraction of the factor 1 gives the units of a step.
+constexpr double kUnits = Curve::kUnits * 32768.0 / CurveFactor::kOne;
 constexpr double kMostError = 0.02;   // of a step, in the middle of a position
 constexpr double kMostChange = 0.02;  // of a step, from there to the end of the position
 
-// A function whose results are counted in steps of the bytes, with the zero point added.
+// A function whose results are counted in steps of the bytes, from the zero point.
 class FunctionInSteps {
  public:
   FunctionInSteps(const RealFunction& function, const Affine& rounding)
       : function_(function), rounding_(rounding) {}
+
+  // The steps of the first and the last byte.
+  [[nodiscard]] double first() const { return -rounding_.zero_point; }
+  [[nodiscard]] double last() const { return 255.0 - rounding_.zero_point; }
+  // What lies beyond the bytes does not count.
+  [[nodiscard]] double within_bytes(double steps) const {
+    return std::clamp(steps, first(), last());
+  }
 
   [[nodiscard]] std::vector<double> at(const std::vector<float>& x) const {
     std::vector<float> y(x.size());
@@ -34,8 +43,7 @@ class FunctionInSteps {
     std::vector<double> steps;
     steps.reserve(y.size());
     for (const float value : y) {
-      steps.push_back(static_cast<double>(value) / static_cast<double>(rounding_.scale) +
-                      rounding_.zero_point);
+      steps.push_back(static_cast<double>(value) / static_cast<double>(rounding_.scale));
     }
     return steps;
   }
@@ -45,34 +53,24 @@ class FunctionInSteps {
   const Affine& rounding_;
 };
 
-// What lies beyond the bytes does not count.
-double within_bytes(double steps) { return std::clamp(steps, 0.0, 255.0); }
-
-// One end of the domain, beyond which the byte stays the same.
+// One end of the domain, beyond which the function stays the same, but for kMostError.
 struct End {
   double reach = 0.0;        ///< its magnitude
   double limit = 0.0;        ///< the function beyond it, within the bytes
   bool above_bytes = false;  ///< the function exceeds the bytes beyond it
 };
 
-// The index of the first number from which on the byte is that of `limit` and half a step holds
-// some room for errors.
+// The index of the first number from which on the function is `limit`.
 std::size_t first_constant(const FunctionInSteps& steps, const std::vector<float>& x,
                            double limit) {
-  constexpr double kRoom = 0.05;
   const std::vector<double> y = steps.at(x);
   std::size_t at = y.size();
-  while (at > 0) {
-    const double value = within_bytes(y[at - 1]);
-    if (std::nearbyint(value) != std::nearbyint(limit)) break;
-    if (std::abs(value - limit) > 0.5 - kRoom) break;
-    --at;
-  }
+  while (at > 0 && std::abs(steps.within_bytes(y[at - 1]) - limit) <= kMostError) --at;
   return at;
 }
 
 // The end of the domain on the side of the sign of `unit`, a step of the result. Nothing if the
-// bytes still change at the largest magnitudes tried, 2^20 steps.
+// function still changes at the largest magnitudes tried, 2^20 steps.
 std::optional<End> end_of(const FunctionInSteps& steps, double unit) {
   constexpr int kPoints = 16;  // for each octave
   std::vector<float> x;
@@ -81,7 +79,7 @@ std::optional<End> end_of(const FunctionInSteps& steps, double unit) {
   }
   const double far = steps.at({x.back()})[0];
   if (std::isnan(far)) return std::nullopt;
-  End end{0.0, within_bytes(far), far > 255.5};
+  End end{0.0, steps.within_bytes(far), far > steps.last() + 0.5};
   const std::size_t at = first_constant(steps, x, end.limit);
   if (at == 0) return end;
   if (x.size() - at < kPoints) return std::nullopt;
@@ -102,21 +100,31 @@ struct Division {
   double width = 0.0;
 };
 
-// Divides the domain such that two segments meet at 0. Where the function exceeds the bytes, the
-// last segment ends with the domain: larger values would not fit into 16 bits. The width is 0 if
-// there is no such division. `all`: the number of segments.
-Division divide_domain(const End& below, const End& above, std::int32_t all) {
+// The ways to divide the domain into at most `all` segments, the likeliest first. Two segments meet
+// at 0. Where the function exceeds the bytes, the last segment ends with the domain, because larger
+// values might not fit into 16 bits. In the other divisions, segments meet at the kinks of a hard
+// swish.
+std::vector<Division> divisions_of(const End& below, const End& above, std::int32_t all) {
   const bool exact_below = below.above_bytes;
   const double exact = exact_below ? below.reach : above.reach;
   const double other = exact_below ? above.reach : below.reach;
-  const auto division = [&](std::int32_t segments, double width) {
-    return Division{exact_below ? segments : all - segments, width};
+  std::vector<Division> divisions;
+  const auto add = [&](std::int32_t segments, double width) {
+    divisions.push_back({exact_below ? segments : all - segments, width});
   };
-  for (std::int32_t n = all; n > 0 && exact > 0.0; --n) {
+  if (exact <= 0.0) add(0, other / all);
+  for (std::int32_t n = all; n > 0 && divisions.empty(); --n) {
     const double width = exact / n;
-    if (std::ceil(other / width) <= all - n) return division(n, width);
+    if (std::ceil(other / width) <= all - n) add(n, width);
   }
-  return exact > 0.0 ? Division{} : division(0, other / all);
+  constexpr double kKink = 3.0;
+  for (std::int32_t n = all; n > 0; --n) {
+    const double width = kKink / n;
+    const double segments = std::ceil(exact / width);
+    if (segments + std::ceil(other / width) > all) continue;
+    add(static_cast<std::int32_t>(segments), width);
+  }
+  return divisions;
 }
 
 // The number that has the position `p`, which may lie between two positions.
@@ -162,8 +170,7 @@ void fit_segments(const FunctionInSteps& steps, Curve& curve) {
     const std::size_t s = (n + segments / 2) % segments;  // see Curve: negative positions
     const std::array<double, kNodes> polynomial = interpolate(kPlaces, y.data() + n * kNodes);
     for (std::size_t i = 0; i < kNodes; ++i) {
-      const double rounding = i == 0 ? 0.5 : 0.0;
-      const double units = (polynomial[i] + rounding) * kUnits;
+      const double units = polynomial[i] * kUnits;
       const auto word = static_cast<std::int32_t>(
           std::nearbyint(std::isnan(units) ? 0.0 : std::clamp(units, -32768.0, 32767.0)));
       curve.low[i][s] = static_cast<std::uint8_t>(word & 0xff);
@@ -189,10 +196,14 @@ std::vector<std::int32_t> compared_positions(const Curve& curve) {
 // Whether the values of the curve are close enough to those of the function, for the numbers in the
 // middle and at both ends of the compared positions.
 bool fits(const FunctionInSteps& steps, const Curve& curve, const End& below, const End& above) {
-  const auto has_byte_of = [&](std::int32_t p, const End& end) {
-    return std::clamp(curve_value(curve, p) >> 7, 0, 255) == std::nearbyint(end.limit);
+  const auto close = [&](std::int32_t p, double exact, double most) {
+    const double value = steps.within_bytes(curve_value(curve, p) / kUnits);
+    return std::abs(value - steps.within_bytes(exact)) <= most;  // false for NaN
   };
-  if (!has_byte_of(-32768, below) || !has_byte_of(32767, above)) return false;
+  constexpr double kMostBeyond = kMostError + kMostChange;
+  if (!close(-32768, below.limit, kMostBeyond) || !close(32767, above.limit, kMostBeyond)) {
+    return false;
+  }
   const std::vector<std::int32_t> positions = compared_positions(curve);
   constexpr std::size_t kPlaces = 3;
   std::vector<float> x;
@@ -203,9 +214,8 @@ bool fits(const FunctionInSteps& steps, const Curve& curve, const End& below, co
   }
   const std::vector<double> y = steps.at(x);
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const double value = (curve_value(curve, positions[i / kPlaces]) + 0.5) / kUnits - 0.5;
     const double most = kMostError + (i % kPlaces == 1 ? 0.0 : kMostChange);
-    if (!(std::abs(within_bytes(value) - within_bytes(y[i])) <= most)) return false;
+    if (!close(positions[i / kPlaces], y[i], most)) return false;
   }
   return true;
 }
@@ -221,14 +231,15 @@ std::optional<Curve> fit_curve(const RealFunction& function, const Affine& round
   for (const std::int32_t place_bits : {12, 11}) {
     Curve curve;
     curve.place_bits = place_bits;
-    const Division division = divide_domain(*below, *above, curve.segments());
-    if (division.width == 0.0) continue;
-    const double length = kPositions / curve.segments();
-    curve.scale = static_cast<float>(length / division.width);
-    curve.offset = static_cast<float>(division.below * length - kPositions / 2);
-    if (!std::isnormal(curve.scale)) continue;
-    fit_segments(steps, curve);
-    if (fits(steps, curve, *below, *above)) return curve;
+    curve.zero_point = rounding.zero_point;
+    for (const Division& division : divisions_of(*below, *above, curve.segments())) {
+      const double length = kPositions / curve.segments();
+      curve.scale = static_cast<float>(length / division.width);
+      curve.offset = static_cast<float>(division.below * length - kPositions / 2);
+      if (!std::isnormal(curve.scale)) continue;
+      fit_segments(steps, curve);
+      if (fits(steps, curve, *below, *above)) return curve;
+    }
   }
   return std::nullopt;
 }

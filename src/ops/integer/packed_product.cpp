@@ -21,12 +21,16 @@ std::vector<float> product_scales(const QProductParams& params, std::int64_t cha
   return scales;
 }
 
-std::string curve_text(const Curve& curve) {
-  std::string text = to_text(" on curve ", curve.scale, " ", curve.offset, " ", curve.place_bits);
+std::string curve_text(const Curve& curve, const std::vector<CurveFactor>& factors) {
+  std::string text = to_text(" on curve ", curve.scale, " ", curve.offset, " ", curve.place_bits,
+                             " ", curve.zero_point);
   for (std::int32_t i = 0; i < Curve::kCoefficients; ++i) {
     for (std::int32_t s = 0; s < curve.segments(); ++s) {
       text += to_text(" ", curve.low[i][s] + 256 * curve.high[i][s]);
     }
+  }
+  for (const CurveFactor& factor : factors) {
+    text += to_text(" * ", factor.shift, " ", factor.fraction);
   }
   return text;
 }
@@ -42,7 +46,7 @@ std::string form_of(const QProductParams& params, bool sums, const ProductExtent
   form += to_text(" ", params.input.scale);
   if (!params.result) return form + " f32";
   const QuantizedResult& y = *params.result;
-  if (params.curve) return form + curve_text(*params.curve);
+  if (params.curve) return form + curve_text(*params.curve, params.factors);
   form += to_text(" u8 ", y.affine.scale, " ", y.affine.zero_point, " ", y.low, " ", y.high);
   if (!params.residual) return form;
   return form + to_text(" + ", params.residual->scale, " ", params.residual->zero_point);
@@ -115,6 +119,7 @@ std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const Produc
     if (params.curve) {
       for (float& multiplier : epilogue.multiplier) multiplier *= params.curve->scale;
       epilogue.curve = params.curve;
+      epilogue.factors = params.factors;
       return std::make_shared<PackedConv>(weights, std::move(epilogue));
     }
     for (float& multiplier : epilogue.multiplier) multiplier /= y.affine.scale;

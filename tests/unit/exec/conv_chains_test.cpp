@@ -49,8 +49,8 @@ class ChainedNet : public QdqNet {
     return op("Mul", name, {x, op("Sigmoid", name + "_gate", {x})});
   }
   /// `x` times one factor per channel.
-  std::string scaled(const std::string& x, std::int64_t channels) {
-    constant("factors", random_floats({channels, 1, 1}, 21, 0.3F, 2.0F));
+  std::string scaled(const std::string& x, std::int64_t channels, float least = 0.3F) {
+    constant("factors", random_floats({channels, 1, 1}, 21, least, 2.0F));
     return op("Mul", "scaled", {x, "factors"});
   }
 
@@ -93,6 +93,12 @@ std::vector<ChainCase> narrow_cases() {
                                             {{"strides", Ints{2, 1}},
                                              {"dilations", Ints{3, 2}},
                                              {"pads", Ints{4, 0, 2, 1}}})}));
+       }},
+      {"KinkBesideZero", kLarge,
+       [=](ChainedNet& net) {
+         net.constant("moved", Tensor::scalar(0.3137F));
+         const auto y = net.op("Add", "sum", {net.conv(x(net), "c", {40, 6, 1, 1}), "moved"});
+         net.output_narrow(net.op("LeakyRelu", "leaky", {y}, {{"alpha", 0.2F}}));
        },
        false},
       {"DepthwiseWithoutBias", kLarge,
@@ -114,6 +120,22 @@ std::vector<ChainCase> narrow_cases() {
          const auto other = net.op("HardSwish", "other", {input});
          const auto y = net.silu(net.conv(input, "c", {6, 6, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}));
          net.output_narrow(net.op("Add", "sum", {other, y}));
+       },
+       false},
+      {"FactorsOfChannels", kLarge,
+       [=](ChainedNet& net) {
+         const auto y = net.conv(x(net), "c", {75, 6, 3, 3});
+         net.output_narrow(net.scaled(net.silu(y), 75));
+       }},
+      {"FactorsOfChannelsBehindDepthwise", kLarge,
+       [=](ChainedNet& net) {
+         const auto y = net.conv(x(net), "c", {6, 1, 3, 3}, {{"group", std::int64_t{6}}});
+         net.output_narrow(net.scaled(net.silu(y), 6, -1.0F));
+       }},
+      {"FactorsFarApart", kLarge,
+       [=](ChainedNet& net) {
+         const auto y = net.conv(x(net), "c", {75, 6, 3, 3});
+         net.output_narrow(net.scaled(net.silu(y), 75, 0.0F));
        },
        false},
       {"WindowsInThePaddingAboveAndBelow",

@@ -55,7 +55,8 @@ std::int32_t within(std::int32_t low, std::int32_t value, std::int32_t high) {
   return value < low ? low : value > high ? high : value;
 }
 
-std::uint8_t on_curve(const Curve& curve, std::int32_t sum, float multiplier) {
+std::uint8_t on_curve(const Curve& curve, std::int32_t sum, float multiplier,
+                      const CurveFactor& factor) {
   const float number = __builtin_fmaf(static_cast<float>(sum), multiplier, curve.offset);
   const float inside = number < -32768.0F ? -32768.0F : number > 32767.0F ? 32767.0F : number;
   const auto bits = static_cast<std::uint32_t>(static_cast<std::int32_t>(__builtin_rintf(inside)));
@@ -69,7 +70,10 @@ std::uint8_t on_curve(const Curve& curve, std::int32_t sum, float multiplier) {
         static_cast<std::int16_t>(curve.low[i][segment] + 256 * curve.high[i][segment]);
     y = within(-32768, static_cast<std::int16_t>(product) + coefficient, 32767);
   }
-  return static_cast<std::uint8_t>(within(0, y >> 7, 255));
+  const auto product = static_cast<std::int16_t>((y * factor.fraction + 16384) >> 15);
+  const std::int32_t most = 32767 >> factor.shift;
+  const std::int32_t z = within(-most, product, most) * (1 << factor.shift);
+  return static_cast<std::uint8_t>(within(0, ((z + 64) >> 7) + curve.zero_point, 255));
 }
 
 void store(const GemmCall& call, std::int64_t row, std::int64_t channel, std::int32_t sum) {
@@ -87,7 +91,7 @@ void store(const GemmCall& call, std::int64_t row, std::int64_t channel, std::in
   }
   if (call.curve != nullptr) {
     static_cast<std::uint8_t*>(call.output)[at] =
-        on_curve(*call.curve, sum, call.multiplier[channel]);
+        on_curve(*call.curve, sum, call.multiplier[channel], call.factors[channel]);
     return;
   }
   if (call.residual != nullptr) {
