@@ -109,7 +109,8 @@ std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const
 }
 
 std::int64_t count_functions(const Graph& prepared, const Target& target) {
-  return std::ssize(place(prepared, target).functions);
+  const Placement placement = place(prepared, target);
+  return std::ssize(placement.functions) + std::ssize(placement.inner_functions);
 }
 
 InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {

@@ -42,7 +42,7 @@ std::optional<Rewritten> Groundwork::rewrite(std::span<const std::string> rewrit
   if (rewrites.empty() && given_.rewrites.names.empty()) return std::nullopt;
   Rewritten network{prepared_, given_, {}};
   reports_ = apply_rewrites(rewrites, {target_, placement_}, network);
-  // Rewrites may add nodes to functions that run as tables.
+  // Rewrites may add nodes to functions.
   placement_ = place_with_ranges(network.graph, network.table);
   return network;
 }

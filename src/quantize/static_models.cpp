@@ -131,6 +131,7 @@ Quantized StaticModels::with(const BiasShifts& measured) {
   report.tuned_ranges = ground_.tuned_ranges();
   report.residuals = ground_.placement().residuals;
   report.functions = std::ssize(ground_.placement().functions);
+  report.inner_functions = std::ssize(ground_.placement().inner_functions);
   report.unequal_concats = ground_.activations().unequal;
   report.non_finite = non_finite_weights(graph);
   report.missing_ranges = ground_.missing_ranges();

@@ -148,7 +148,7 @@ std::string sentence_of(NextStep step, const FirstModel& made) {
 }  // namespace
 
 std::string_view own_target_text() {
-  return "target qtool, which runs each of them as one table and scales the channels around it. "
+  return "target qtool, which runs each of them on integers and scales the channels behind it. "
          "That is fast in qtool. Other runtimes read the model, compute them in FP32 and may be "
          "slower than with target cpu";
 }

@@ -210,6 +210,10 @@ std::string text_of(const QuantizationSummary& s, ListLength length) {
     text += to_text("note: nodes that take and give integers (--format qoperator): ",
                     s.report.qoperators, "\n");
   }
+  if (s.report.inner_functions > 0) {
+    text += to_text("note: functions that run inside the convolution before them: ",
+                    s.report.inner_functions, "; ONNX Runtime runs both in FP32\n");
+  }
   if (s.report.functions > 0) {
     text += to_text("note: functions of one element that run as tables: ", s.report.functions,
                     "; ONNX Runtime runs these in FP32\n");
@@ -268,6 +272,7 @@ std::string json_of(const QuantizationSummary& s) {
   json["tuned_ranges"] = s.report.tuned_ranges;
   json["residual_convolutions"] = s.report.residuals;
   json["functions_as_tables"] = s.report.functions;
+  json["functions_inside"] = s.report.inner_functions;
   json["saturating_pairs"] = s.report.saturating_pairs;
   json["qoperator_nodes"] = s.report.qoperators;
   json["wide_tensors"] = s.report.wide;

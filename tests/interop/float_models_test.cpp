@@ -373,12 +373,14 @@ TEST_P(PublishedOnOnnxRuntime, CalibratesAndQuantizes) {
     }
     // Results next to a tie may round to the other side in ONNX Runtime, because its sums of two
     // tensors round their floats at other points. Later layers propagate the difference. It must
-    // stay well below the noise of quantization.
+    // stay well below the noise of quantization. A curve errs by 0.04 of a step at most, so more
+    // results are on another side of a tie.
     if (!other_is_exact()) continue;
-    EXPECT_GE(sqnr_db(found, other.outputs[0]), db + 6.0);
+    const bool has_curves = quantized.report.inner_functions > 0;
+    EXPECT_GE(sqnr_db(found, other.outputs[0]), db + (has_curves ? 4.0 : 6.0));
     // Such ties are rare, so an image without any must give the same. This does not apply where
     // ONNX Runtime computes sums or functions in FP32.
-    if (quantized.report.residuals + quantized.report.functions > 0) continue;
+    if (has_curves || quantized.report.residuals + quantized.report.functions > 0) continue;
     double best = sqnr_db(found, other.outputs[0]);
     for (std::size_t image = 0; best < 45.0 && image < images().entries.size(); ++image) {
       const Tensor input = load_input(image);

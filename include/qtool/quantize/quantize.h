@@ -121,6 +121,8 @@ struct QuantizeReport {
   std::int64_t residuals = 0;
   /// Functions of one element that run as tables, see Target::fuses_functions.
   std::int64_t functions = 0;
+  /// Functions that run inside a product, see Target::function_producers.
+  std::int64_t inner_functions = 0;
   std::int64_t qoperators = 0;    ///< nodes in ModelForm::kQOperator
   std::vector<std::string> wide;  ///< tensors of StaticOptions::wide that keep 16 bits
   /// Nodes that multiply the second byte of a tensor that keeps 16 bits. They are half of a layer.

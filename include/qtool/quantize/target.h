@@ -94,6 +94,9 @@ struct Target {
   /// lookup table. An example is SiLU, written as Sigmoid and Mul. The constants of these nodes
   /// stay real, and no tensor between them gets a pair.
   bool fuses_functions = false;
+  /// Operators that compute such a function of their sums before they round, if nothing else reads
+  /// their result. That result gets no pair then.
+  std::vector<std::string_view> function_producers;
   /// Whether individual tensors may keep 16 bits, see StaticOptions::wide. A layer then has one
   /// result for each byte. The two results are added before they are rounded, as with
   /// residual_producers.

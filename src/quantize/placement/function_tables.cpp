@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 
 #include "graph/constant_float.h"
 #include "graph/op_traits.h"
@@ -37,6 +38,24 @@ bool has_channels_on_axis_1(const Graph& graph, const ElementFunction& function,
   });
 }
 
+// Whether the result of a convolution has two axes behind the channels.
+bool makes_images(const Graph& graph, const Node& convolution) {
+  return graph.is_constant(convolution.inputs[1]) &&
+         graph.value(convolution.inputs[1]).constant->shape().rank() == 4;
+}
+
+// Whether the epilogue of a convolution can compute a node. Each constant is a single number; a Mul
+// at the end of the function may have one per channel.
+bool runs_in_epilogue(const Graph& graph, const Node& node, bool is_last) {
+  constexpr std::string_view kOps[] = {"Add",       "Clip",      "Div", "Erf",
+                                       "HardSwish", "LeakyRelu", "Mul", "Relu",
+                                       "Sigmoid",   "Softplus",  "Sub", "Tanh"};
+  if (std::ranges::none_of(kOps, [&](std::string_view op) { return node.is(op); })) return false;
+  return (is_last && node.is("Mul")) || std::ranges::none_of(node.inputs, [&](ValueId input) {
+           return channel_axis_from_end(graph, input).has_value();
+         });
+}
+
 }  // namespace
 
 std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Target& target,
@@ -45,8 +64,6 @@ std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Targe
   if (!target.fuses_functions) return {};
   std::vector<ElementFunction> functions = element_functions(graph);
   std::erase_if(functions, [&](const ElementFunction& function) {
-    if (function.nodes.size() == 1 && runs_better(target, graph.node(function.nodes[0])))
-      return true;
     if (types[function.input] != DType::kFloat32) return true;
     if (fixed[function.input] != 0) return true;
     return !std::ranges::all_of(function.nodes, [&](NodeId id) {
@@ -56,6 +73,30 @@ std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Targe
     });
   });
   return functions;
+}
+
+void leave_out_single_nodes(const Target& target, const Graph& graph,
+                            std::vector<ElementFunction>& functions) {
+  std::erase_if(functions, [&](const ElementFunction& function) {
+    return function.nodes.size() == 1 && runs_better(target, graph.node(function.nodes[0]));
+  });
+}
+
+bool runs_inside_product(const Graph& graph, const Target& target,
+                         const ElementFunction& function) {
+  const NodeId product = graph.value(function.input).producer;
+  if (product == kNoNode || graph.is_output(function.input)) return false;
+  const Node& node = graph.node(product);
+  const auto& producers = target.function_producers;
+  if (std::ranges::find(producers, node.op_type) == producers.end()) return false;
+  if (!makes_images(graph, node)) return false;
+  const auto contains = [&](NodeId id) {
+    return std::ranges::find(function.nodes, id) != function.nodes.end();
+  };
+  return std::ranges::all_of(graph.consumers(function.input), contains) &&
+         std::ranges::all_of(function.nodes, [&](NodeId id) {
+           return runs_in_epilogue(graph, graph.node(id), id == function.nodes.back());
+         });
 }
 
 bool take_out_alone(std::vector<ElementFunction>& functions, NodeId id) {

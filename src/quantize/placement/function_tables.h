@@ -13,12 +13,20 @@
 namespace qtool {
 
 /// The functions of one element that a target may run as one table each. Their results change
-/// slowly with the element, so a table for 256 values is enough. A function of a single node that
-/// the target runs better without a table is left out. `types`: the result of element_types();
-/// `fixed`: see values_from_constants().
+/// slowly with the element, so a table for 256 values is enough. `types`: the result of
+/// element_types(); `fixed`: see values_from_constants().
 std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Target& target,
                                                  const ElementTypes& types, const Tail& tail,
                                                  const IdMap<ValueId, char>& fixed);
+
+/// Removes the functions of a single node that the target runs better without a table.
+void leave_out_single_nodes(const Target& target, const Graph& graph,
+                            std::vector<ElementFunction>& functions);
+
+/// Whether the target runs a function inside the product before it, see Target::function_producers.
+/// No other node reads the result of the product then, and the function is the same for all
+/// channels, but for a factor behind it.
+bool runs_inside_product(const Graph& graph, const Target& target, const ElementFunction& function);
 
 /// Removes the function that consists of the node `id` alone, if there is one. Returns false, and
 /// removes nothing, if `id` is part of a larger function.

@@ -9,16 +9,11 @@
 #include "qtool/base/error.h"
 #include "quantize/placement/element_types.h"
 #include "quantize/placement/function_tables.h"
+#include "quantize/placement/fusions.h"
 #include "quantize/placement/node_refusals.h"
 #include "quantize/placement/operands.h"
 
 namespace qtool {
-namespace {
-
-constexpr std::string_view kExcluded = "excluded by --exclude";
-
-}  // namespace
-
 /// Makes the placement of one graph. place() is the last call.
 class Placer {
  public:
@@ -26,12 +21,7 @@ class Placer {
       : graph_(graph), target_(target), options_(options), types_(element_types(graph)) {
     const std::size_t nodes = node_limit(graph);
     refusal_.resize(nodes);
-    fused_into_.resize(nodes, kNoNode);
-    activation_.resize(nodes, kNoNode);
-    residual_.resize(nodes, kNoValue);
-    adder_.resize(nodes, kNoNode);
     commutes_.resize(nodes, 0);
-    function_.resize(nodes, -1);
     source_.resize(graph.value_limit());
     inside_.resize(graph.value_limit(), 0);
     wanted_.resize(graph.value_limit(), 0);
@@ -56,10 +46,7 @@ class Placer {
 
   /// Makes the placement, once it is known which nodes may not run on integers.
   Placement place() {
-    fuse_squares();
-    fuse_functions();
-    fuse_activations();
-    fuse_residuals();
+    fused_ = find_fusions(graph_, target_, refusal_, functions_);
     follow_sources();
     demand();
     return finish();
@@ -81,7 +68,7 @@ class Placer {
         }
         continue;
       }
-      if (!listed(id) || !accepted(id) || fused_into_[id] != kNoNode) continue;
+      if (!listed(id) || !accepted(id) || fused_.fused_into[id] != kNoNode) continue;
       if (moves(id) && target_.movers == Movers::kCommute) continue;
       for (const std::size_t i : activation_inputs(graph_, id)) {
         if (!quantizable(node.inputs[i]) && !takes_in(id, node.inputs[i])) {
@@ -95,81 +82,10 @@ class Placer {
     }
   }
 
-  /// The square of a difference runs inside the Sub, so that the difference is not rounded.
-  void fuse_squares() {
-    for (const NodeId id : graph_.nodes()) {
-      if (!graph_.node(id).is("Sub") || !accepted(id)) continue;
-      const NodeId square = square_of(graph_, id);
-      if (square == kNoNode || refusal_[square] == kExcluded) continue;
-      if (!take_out_alone(functions_, square)) continue;
-      refusal_[square].clear();
-      fused_into_[square] = id;
-      activation_[id] = square;
-    }
-  }
-
-  /// A function without an excluded node runs on integers as a whole.
-  void fuse_functions() {
-    std::erase_if(functions_, [&](const ElementFunction& function) {
-      return std::ranges::any_of(function.nodes,
-                                 [&](NodeId id) { return refusal_[id] == kExcluded; });
-    });
-    for (std::size_t i = 0; i < functions_.size(); ++i) {
-      for (const NodeId id : functions_[i].nodes) {
-        refusal_[id].clear();
-        function_[id] = static_cast<std::int32_t>(i);
-      }
-    }
-  }
-
   /// The function that a node is part of, or null.
   [[nodiscard]] const ElementFunction* function_of(NodeId id) const {
-    const std::int32_t index = function_[id];
+    const std::int32_t index = fused_.function[id];
     return index < 0 ? nullptr : &functions_[static_cast<std::size_t>(index)];
-  }
-
-  void fuse_activations() {
-    for (const NodeId id : graph_.nodes()) {
-      if (!accepted(id) || function_of(id) != nullptr) continue;
-      if (activation_[id] != kNoNode || fused_into_[id] != kNoNode) continue;
-      const ValueId result = graph_.node(id).outputs[0];  // a GRU may give its last state alone
-      if (result == kNoValue || graph_.is_output(result)) continue;
-      const std::vector<NodeId>& readers = graph_.consumers(result);
-      if (readers.size() != 1 || !accepted(readers[0])) continue;
-      if (function_of(readers[0]) != nullptr) continue;
-      const Node& reader = graph_.node(readers[0]);
-      if (!reader.domain.empty() || reader.inputs[0] != result) continue;
-      if (!target_.fuses(graph_.node(id).op_type, reader.op_type)) continue;
-      // On integers, a Relu or a Clip with the lower bound 0 only saturates.
-      const std::optional<Range> bounds = clamp_of(graph_, reader);
-      if (!bounds || bounds->min != 0.0F) continue;
-      fused_into_[readers[0]] = id;
-      activation_[id] = readers[0];
-    }
-  }
-
-  /// Finds for each Add the product that it can be fused into: the producer of one of its operands
-  /// (of the first, if both qualify). Remembers that operand.
-  void fuse_residuals() {
-    const auto& producers = target_.residual_producers;
-    for (const NodeId id : graph_.nodes()) {
-      const Node& node = graph_.node(id);
-      if (!accepted(id) || function_of(id) != nullptr || !node.is("Add") ||
-          node.inputs[0] == node.inputs[1])
-        continue;
-      for (const ValueId operand : node.inputs) {
-        const NodeId producer = graph_.value(operand).producer;
-        if (producer == kNoNode || !accepted(producer) || graph_.is_output(operand) ||
-            graph_.consumers(operand).size() != 1 ||
-            std::find(producers.begin(), producers.end(), graph_.node(producer).op_type) ==
-                producers.end()) {
-          continue;
-        }
-        residual_[id] = operand;
-        adder_[producer] = id;
-        break;
-      }
-    }
   }
 
   /// Walks from the outputs back to the inputs. Finds the tensors that a product follows, directly
@@ -196,9 +112,13 @@ class Placer {
       placement.nodes.push_back(describe(id));
       if (adds_inside(id)) ++placement.residuals;
     }
-    std::erase_if(functions_,
-                  [&](const ElementFunction& function) { return wanted_[function.output] == 0; });
+    const auto not_wanted = [&](const ElementFunction& function) {
+      return wanted_[function.output] == 0;
+    };
+    std::erase_if(functions_, not_wanted);
+    std::erase_if(fused_.inner_functions, not_wanted);
     placement.functions = std::move(functions_);
+    placement.inner_functions = std::move(fused_.inner_functions);
     placement.source = std::move(source_);
     return placement;
   }
@@ -220,13 +140,13 @@ class Placer {
   /// Whether an operand of an Add is the result of the product into which the Add is fused. It then
   /// exists only inside that product and needs no pair.
   [[nodiscard]] bool takes_in(NodeId id, ValueId operand) const {
-    return residual_[id] == operand && accepted(graph_.value(operand).producer);
+    return fused_.residual[id] == operand && accepted(graph_.value(operand).producer);
   }
 
   /// Whether a product adds its result to a shortcut before it rounds. Its result then needs no
   /// pair.
   [[nodiscard]] bool adds_inside(NodeId id) const {
-    return adder_[id] != kNoNode && accepted(id) && runs_on_integers(adder_[id]);
+    return fused_.adder[id] != kNoNode && accepted(id) && runs_on_integers(fused_.adder[id]);
   }
 
   /// Whether the back-end will move a pair across a node: the node only moves values, and one of
@@ -243,9 +163,16 @@ class Placer {
     return false;
   }
 
+  /// Whether what runs inside a product, or inside it up to this node, goes on behind this node.
+  [[nodiscard]] bool runs_on_into(NodeId id) const {
+    if (fused_.activation[id] != kNoNode) return true;
+    const NodeId main = fused_.fused_into[id];
+    return main != kNoNode && fused_.activation[main] != id;
+  }
+
   /// The tensor that holds a node's result after its fused activation.
   [[nodiscard]] ValueId result_of(NodeId id) const {
-    const NodeId activation = activation_[id];
+    const NodeId activation = fused_.activation[id];
     return first_output(graph_.node(activation == kNoNode ? id : activation));
   }
 
@@ -256,7 +183,7 @@ class Placer {
   }
 
   [[nodiscard]] bool runs_on_integers(NodeId id) const {
-    if (!accepted(id) || fused_into_[id] != kNoNode) return false;
+    if (!accepted(id) || fused_.fused_into[id] != kNoNode) return false;
     if (const ElementFunction* function = function_of(id)) {
       return wanted_[function->output] != 0;
     }
@@ -292,10 +219,16 @@ class Placer {
   /// Whether the integer kernel of a node, with its fused activation, can only write integers.
   [[nodiscard]] bool writes_integers_only(NodeId id) const {
     if (id == kNoNode) return false;
-    const NodeId main = fused_into_[id] == kNoNode ? id : fused_into_[id];
+    const NodeId main = fused_.fused_into[id] == kNoNode ? id : fused_.fused_into[id];
     const auto& ops = target_.integer_result_ops;
     return accepted(main) &&
            std::find(ops.begin(), ops.end(), graph_.node(main).op_type) != ops.end();
+  }
+
+  /// Whether a node is part of a function that would run inside a product if anything read the
+  /// result as integers.
+  [[nodiscard]] bool stays_outside(NodeId id) const {
+    return fused_.inner[id] != 0 && wanted_[result_of(fused_.fused_into[id])] == 0;
   }
 
   void decide(ValueId id) {
@@ -313,8 +246,7 @@ class Placer {
     const NodeId producer = graph_.value(id).producer;
     const ElementFunction* function = producer == kNoNode ? nullptr : function_of(producer);
     if (function != nullptr && id != function->output) return;
-    const bool fused = producer != kNoNode && activation_[producer] != kNoNode;
-    if (fused || (producer != kNoNode && adds_inside(producer))) return;
+    if (producer != kNoNode && (runs_on_into(producer) || adds_inside(producer))) return;
     const bool for_producer = inside && !graph_.is_output(id) && writes_integers_only(producer);
     wanted_[id] = read_as_integers || for_producer ? 1 : 0;
   }
@@ -324,9 +256,9 @@ class Placer {
     const bool ranks = listed(id) && runs_on_integers(id);  // an ArgMax writes positions
     if (!computes_reals(node, types_) && !ranks) return {id, NodeRole::kNotReal, {}};
     if (!accepted(id)) return {id, NodeRole::kFloat, refusal_[id]};
-    const NodeId main = fused_into_[id];
+    const NodeId main = fused_.fused_into[id];
     if (main != kNoNode) {
-      if (runs_on_integers(main)) return {id, NodeRole::kFused, {}};
+      if (runs_on_integers(main) && !stays_outside(id)) return {id, NodeRole::kFused, {}};
       return {id, NodeRole::kFloat, "its result is read in FP32 only"};
     }
     if (runs_on_integers(id)) {
@@ -346,14 +278,10 @@ class Placer {
   const PlacementOptions& options_;
   ElementTypes types_;
   IdMap<NodeId, std::string> refusal_;  // why it stays FP32; empty: accepted
-  IdMap<NodeId, NodeId> fused_into_;    // of an activation: the node it runs inside of
-  IdMap<NodeId, NodeId> activation_;    // the activation that runs inside it
-  IdMap<NodeId, ValueId> residual_;     // of an Add: the operand whose producer it is fused into
-  IdMap<NodeId, NodeId> adder_;         // of a product: the Add that is fused into it
+  Fusions fused_;
   std::vector<ElementFunction> functions_;
-  IdMap<NodeId, std::int32_t> function_;  // index of its function, -1 for none
-  IdMap<ValueId, char> fixed_;            // computed from constants alone
-  IdMap<NodeId, char> commutes_;          // see commutes()
+  IdMap<ValueId, char> fixed_;    // computed from constants alone
+  IdMap<NodeId, char> commutes_;  // see commutes()
   IdMap<ValueId, ValueId> source_;
   IdMap<ValueId, char> inside_;  // a product follows, directly or not
   IdMap<ValueId, char> wanted_;  // gets a pair

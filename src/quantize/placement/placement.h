@@ -42,6 +42,8 @@ struct Placement {
   IdMap<ValueId, ValueId> source;
   /// Functions of one element that run as a table, see Target::fuses_functions.
   std::vector<ElementFunction> functions;
+  /// Functions that run inside a product, see Target::function_producers.
+  std::vector<ElementFunction> inner_functions;
   std::vector<WideTensor> wide;  ///< see place_wide_tensors()
   /// Tensors that were to keep 16 bits, and that nothing on integers reads.
   std::vector<ValueId> not_wide;

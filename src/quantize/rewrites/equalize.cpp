@@ -60,7 +60,10 @@ class Equalizer {
                      [](const ActivationEntry& e) { return !e.observed.channel_maxs.empty(); })) {
       return {0, "the table has no statistics per channel"};
     }
-    factors_ = add_channel_factors(graph_, context_.placement.functions);
+    std::vector<ElementFunction> functions = context_.placement.functions;
+    functions.insert(functions.end(), context_.placement.inner_functions.begin(),
+                     context_.placement.inner_functions.end());
+    factors_ = add_channel_factors(graph_, functions);
     const RewriteOutcome outcome = scale();
     remove_idle_factors(graph_, factors_);
     return outcome;

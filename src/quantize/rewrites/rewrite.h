@@ -39,9 +39,9 @@ struct RewriteOutcome {
 
 /// A rewrite changes the graph together with the ranges and statistics of its table. The outputs of
 /// the network stay the same, except for float rounding. Names, nodes, their order and the numbers
-/// of values stay too. New nodes are part of a function that runs as a table. The rewrite adds the
-/// tensors that it changed to Rewritten::scaled. It does not handle the weight scales in the table.
-/// The result depends only on the arguments.
+/// of values stay too. New nodes are part of a function that runs as a table or inside a product.
+/// The rewrite adds the tensors that it changed to Rewritten::scaled. It does not handle the weight
+/// scales in the table. The result depends only on the arguments.
 using Rewrite = RewriteOutcome (*)(Rewritten& network, const RewriteContext& context);
 
 /// A row of the list of rewrites.

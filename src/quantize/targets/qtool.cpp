@@ -10,7 +10,8 @@ Target target_qtool();
 /// which ONNX Runtime refuses per channel. Weights of one sign gain one bit of resolution by a zero
 /// point; the price is a sum over the inputs of each window.
 /// Its products are exact on every processor, so weights may stand beside each other in any pair.
-/// Several nodes that together compute a function of one element run as one table.
+/// Several nodes that together compute a function of one element run as one table. Behind a
+/// convolution, they run inside it, before it rounds.
 /// Its convolutions add a shortcut to their sums before they round. ONNX Runtime would run such a
 /// convolution in FP32, because its result has no pair.
 /// The operators of its own rows in ops_by_target.inc are missing from `cpu`, because ONNX Runtime
@@ -22,13 +23,15 @@ Target target_qtool() {
   target.name = "qtool";
   target.description =
       "qtool's own executor: more operators than cpu, sums added before they are rounded, "
-      "functions such as SiLU as one table; weights with zero points allowed";
+      "functions such as SiLU inside a convolution or as one table; weights with zero points "
+      "allowed";
   target.ops = ops_of(TargetBit::cpu | TargetBit::qtool);
   target.fusing_producers.emplace_back("ConvTranspose");
   target.fusing_producers.emplace_back("Sub");
   target.residual_producers = {"Conv"};
   target.adds_pairs_in_16_bits = false;
   target.fuses_functions = true;
+  target.function_producers = {"Conv"};
   target.wide_activations = true;
   target.interpolates = true;
   target.weight_symmetries = {Symmetry::kSymmetric, Symmetry::kAsymmetric};

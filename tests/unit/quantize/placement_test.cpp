@@ -3,33 +3,13 @@
 #include <gmock/gmock.h>
 
 #include "qtool/base/error.h"
-#include "unit/quantize_net.h"
+#include "unit/placed_net.h"
 
 namespace qtool {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-const Target& cpu() { return find_target("cpu"); }
-
-std::vector<std::string> pairs(const Net& net, const PlacementOptions& options = {},
-                               const Target& target = cpu()) {
-  std::vector<std::string> names;
-  for (const ValueId id : place(net.graph, target, options).quantized) {
-    names.push_back(net.graph.value(id).name);
-  }
-  return names;
-}
-
-NodePlacement placed(const Net& net, std::string_view node, const PlacementOptions& options = {}) {
-  for (const NodePlacement& p : place(net.graph, cpu(), options).nodes) {
-    if (net.graph.node(p.id).name == node) return p;
-  }
-  ADD_FAILURE() << "no node " << node;
-  return {};
-}
 
 TEST(Placement, ObservesTheResultAfterAFusedActivation) {
   Net net;
@@ -364,73 +344,6 @@ TEST(Placements, PlaceAsExcludingTheNodesDoes) {
       EXPECT_EQ(found.nodes[i].reason, expected.nodes[i].reason);
     }
   }
-}
-
-const Target& with_tables() { return find_target("qtool"); }
-
-// conv -> SiLU -> conv
-Net plain_silu_net() {
-  Net net;
-  const auto c = net.conv("c1", net.input("x", {1, 2, 4, 4}));
-  net.output(net.conv("c2", net.op("Mul", "silu", {c, net.op("Sigmoid", "gate", {c})})));
-  return net;
-}
-
-std::vector<NodeRole> roles(const Net& net, const PlacementOptions& options = {}) {
-  std::vector<NodeRole> all;
-  for (const NodePlacement& p : place(net.graph, with_tables(), options).nodes) {
-    all.push_back(p.role);
-  }
-  return all;
-}
-
-TEST(Placement, HasNoPairInsideAFunctionThatRunsAsATable) {
-  const Net net = plain_silu_net();
-  EXPECT_THAT(pairs(net, {}, with_tables()), ElementsAre("x", "c1_out", "silu_out"));
-  EXPECT_THAT(roles(net), Each(NodeRole::kInteger));
-  EXPECT_EQ(place(net.graph, with_tables(), {}).functions.size(), 1U);
-  EXPECT_THAT(pairs(net), ElementsAre("x", "c1_out", "gate_out", "silu_out"));
-}
-
-TEST(Placement, LeavesAFunctionInFloatWhenOneOfItsNodesIsExcluded) {
-  PlacementOptions options;
-  options.exclude = {"gate"};
-  options.has_range = [](std::string_view tensor) { return tensor != "gate_out"; };
-  EXPECT_THAT(roles(plain_silu_net(), options), ElementsAre(NodeRole::kInteger, NodeRole::kFloat,
-                                                            NodeRole::kFloat, NodeRole::kInteger));
-}
-
-TEST(Placement, LeavesAFunctionInFloatWhoseInputHasNoRange) {
-  PlacementOptions options;
-  options.has_range = [](std::string_view tensor) { return tensor != "c1_out"; };
-  const Net net = plain_silu_net();
-  EXPECT_THAT(roles(net, options), ElementsAre(NodeRole::kInteger, NodeRole::kFloat,
-                                               NodeRole::kFloat, NodeRole::kInteger));
-  EXPECT_THAT(place(net.graph, with_tables(), options).nodes[1].reason,
-              HasSubstr("no range for its input 'c1_out'"));
-}
-
-TEST(Placement, TakesFunctionsOfOneNodeThatTheTargetDoesNotList) {
-  Net net;
-  net.constant("slope", Tensor::of<float>({2, 1, 1}, {0.1F, 0.2F}));
-  const auto a = net.op("PRelu", "prelu", {net.conv("c1", net.input("x", {1, 2, 4, 4})), "slope"});
-  const auto b = net.op("Tanh", "tanh", {net.conv("c2", a)});
-  net.output(net.conv("c3", b));
-  EXPECT_THAT(roles(net), Each(NodeRole::kInteger));
-  EXPECT_EQ(placed(net, "prelu").role, NodeRole::kFloat);  // target cpu
-}
-
-TEST(Placement, LeavesFunctionsWithPolesAndConstantsOfTheWrongAxisInFloat) {
-  Net steep;
-  const auto e = steep.op("Exp", "exp", {steep.conv("c1", steep.input("x", {1, 2, 4, 4}))});
-  steep.output(steep.conv("c2", e));
-  EXPECT_THAT(roles(steep), ElementsAre(NodeRole::kInteger, NodeRole::kFloat, NodeRole::kInteger));
-  Net rows;
-  rows.constant("slope", Tensor::of<float>({4, 1}, {0.1F, 0.2F, 0.3F, 0.4F}));
-  const auto p =
-      rows.op("PRelu", "prelu", {rows.conv("c1", rows.input("x", {1, 2, 4, 4})), "slope"});
-  rows.output(rows.conv("c2", p));
-  EXPECT_THAT(roles(rows), ElementsAre(NodeRole::kInteger, NodeRole::kFloat, NodeRole::kInteger));
 }
 
 // The biases are corrected row by row of W, and stored by the rows of R.

@@ -218,6 +218,7 @@ TEST(JsonOfQuantization, HasTheWholeReport) {
   summary.report.tuned_ranges = 4;
   summary.report.residuals = 3;
   summary.report.functions = 6;
+  summary.report.inner_functions = 8;
   summary.report.saturating_pairs = 7;
   summary.report.wide = {"stem"};
   summary.report.uncorrected_layers = {"fc"};
@@ -236,6 +237,7 @@ TEST(JsonOfQuantization, HasTheWholeReport) {
                   {"tuned_ranges", 4},
                   {"residual_convolutions", 3},
                   {"functions_as_tables", 6},
+                  {"functions_inside", 8},
                   {"saturating_pairs", 7},
                   {"wide_tensors", json::array({"stem"})},
                   {"uncorrected_layers", json::array({"fc"})},
