@@ -30,11 +30,16 @@ done
 ((${#models[@]} <= 2)) || fail "two models at most are taken, ${#models[@]} were given"
 
 work=$(mktemp -d)
-loops=()
+loops=0
+# The shell lists its jobs itself. A list kept here would lack a loop that has just been started when a
+# signal arrives.
 end_loops() {
-  ((${#loops[@]} == 0)) || kill "${loops[@]}" 2>/dev/null || true
-  ((${#loops[@]} == 0)) || wait "${loops[@]}" 2>/dev/null || true
-  loops=()
+  local started
+  started=$(jobs -p)
+  # shellcheck disable=SC2086  # one word for each loop
+  [[ -z $started ]] || kill -KILL $started 2>/dev/null || true
+  wait 2>/dev/null || true
+  loops=0
 }
 trap 'end_loops; rm -rf "$work"' EXIT
 trap 'exit 130' INT
@@ -44,9 +49,8 @@ trap 'exit 143' TERM HUP
 # script that was killed.
 begin_loops() {
   local count=$1 i
-  while ((${#loops[@]} < count)); do
+  for (( ; loops < count; ++loops)); do
     (while kill -0 $$ 2>/dev/null; do for ((i = 0; i < 200000; ++i)); do :; done; done) &
-    loops+=($!)
   done
 }
 

@@ -21,10 +21,7 @@ check "no loop is left" "(( $(left "$group") == 0 ))"
 
 bash "$script" --qtool "$qtool" --rounds 1000 --repeat 2 >"$work/out" 2>"$work/err" &
 group=$!
-for ((i = 0; i < 300; ++i)); do
-  (($(left "$group") > 20)) && break
-  sleep 0.1
-done
+until (($(left "$group") > 20)) || ! kill -0 "$group" 2>/dev/null; do sleep 0.1; done
 check "loops run" "(( $(left "$group") > 20 ))"
 kill -INT -- "-$group"
 wait "$group"
