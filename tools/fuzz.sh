@@ -2,14 +2,16 @@
 # Builds the fuzz preset and runs every target for its share of MINUTES, and random networks against
 # each other; as many at once as there are cores, so that MINUTES are of processor time. Prints
 # executions, coverage and findings; ends with 1 when there is a finding.
-# Usage: tools/fuzz.sh MINUTES [target ...]     e.g. tools/fuzz.sh 10 run_model quantize_model
+# Usage: tools/fuzz.sh MINUTES|fixed [target ...]     e.g. tools/fuzz.sh 10 run_model quantize_model
 # New inputs are kept in build/fuzz/corpus, findings in build/fuzz/findings.
+# `fixed` runs a fixed number of inputs of each target. They are made with a fixed seed from the inputs in
+# tests/fuzz/corpus, so another run of the same program has the same findings.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then script_help "$0"; exit 0; fi
 MINUTES=${1:-}
-[[ $MINUTES =~ ^[0-9]+([.][0-9]+)?$ ]] || fail "expected a number of minutes, see tools/fuzz.sh --help"
+[[ $MINUTES =~ ^([0-9]+([.][0-9]+)?|fixed)$ ]] || fail "expected a number of minutes or fixed, see tools/fuzz.sh --help"
 shift
 require_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${CHECK_PACKAGES[@]}"
 choose_builds
@@ -22,6 +24,12 @@ declare -A SHARES=(
   [run_model]=6 [quantize_model]=6 [load_onnx]=2 [read_table]=1 [read_formats]=1
   [read_statistics]=1 [read_settings]=1 [read_lists]=1 [read_tensors]=1 [read_partial]=1 [decode_image]=1
   [compare_networks]=2
+)
+# The number of inputs of a fixed run, about 12 s of processor time for each share.
+declare -A FIXED=(
+  [run_model]=12000 [quantize_model]=10000 [load_onnx]=120000 [read_table]=60000 [read_formats]=60000
+  [read_statistics]=60000 [read_settings]=60000 [read_lists]=60000 [read_tensors]=60000 [read_partial]=60000
+  [decode_image]=60000 [compare_networks]=70
 )
 TARGETS=("$@")
 (($#)) || mapfile -t TARGETS < <(printf '%s\n' "${!SHARES[@]}" | sort)
@@ -48,7 +56,7 @@ seeds_of() {
     decode_image) echo tests/golden/image ;;
     load_onnx | *_model)
       printf '%s\n' tests/fuzz/corpus/load_onnx tests/fuzz/corpus/models
-      [[ ! -d $OUT/suite ]] || echo "$OUT/suite"
+      [[ $MINUTES == fixed || ! -d $OUT/suite ]] || echo "$OUT/suite"
       ;;
     *) echo tests/fuzz/corpus/"$1" ;;
   esac
@@ -71,28 +79,55 @@ if [[ ! -d $OUT/suite && -d /usr/share/libonnx-testdata/data ]]; then
   done < <(find /usr/share/libonnx-testdata/data -name '*.onnx' -size -9k | sort)
 fi
 
+seconds_of() {
+  LC_ALL=C awk -v m="$MINUTES" -v s="${SHARES[$1]}" -v t="$total" 'BEGIN { printf "%d", m * 60 * s / t + 0.5 }'
+}
+
+# Sets `options` to what a target starts from and how much it runs. A fixed run names the files itself,
+# because each file system lists a folder in its own order, and allows an input 60 s, because the machine
+# may do other work.
+choose_options() { # choose_options TARGET
+  local target=$1 corpus=$OUT/corpus/$1 seeds list
+  mapfile -t seeds < <(seeds_of "$target")
+  case $MINUTES,$target in
+    fixed,compare_networks) options=(41 "${FIXED[$target]}") ;;  # CTest compares the first 40
+    *,compare_networks) options=(--seconds "$(seconds_of "$target")") ;;
+    fixed,*)
+      corpus=$OUT/fixed/$target
+      rm -rf "$corpus"
+      mkdir -p "$corpus"
+      list=$(find "${seeds[@]}" -type f | LC_ALL=C sort | paste -s -d ,)
+      options=("$corpus" -seed_inputs="$list" -seed=1 -runs="${FIXED[$target]}" -reload=0
+        -timeout=60 -report_slow_units=60)
+      ;;
+    *)
+      mkdir -p "$corpus"
+      options=("$corpus" "${seeds[@]}" -max_total_time="$(seconds_of "$target")" -timeout=10
+        -report_slow_units=10)
+      ;;
+  esac
+}
+
 # Runs one target, prints its row, and adds "executions findings" to the totals.
 run_target() {
-  local target=$1 seconds log=$OUT/$1.log status=0 executions=0 found=0
-  seconds=$(LC_ALL=C awk -v m="$MINUTES" -v s="${SHARES[$target]}" -v t="$total" \
-    'BEGIN { printf "%d", m * 60 * s / t + 0.5 }')
+  local target=$1 options log=$OUT/$1.log status=0 executions=0 found=0 began=$SECONDS
+  choose_options "$target"
   if [[ $target == compare_networks ]]; then
-    "$OUT/tests/fuzz/qtool_$target" --seconds "$seconds" >"$log" 2>&1 || status=$?
-    row=$(printf '%-18s %8d  %s' "$target" "$seconds" "$(tail -n 1 "$log")")
+    "$OUT/tests/fuzz/qtool_$target" "${options[@]}" >"$log" 2>&1 || status=$?
+    row=$(printf '%-18s %8d  %s' "$target" $((SECONDS - began)) "$(tail -n 1 "$log")")
     if ((status)); then
       found=1
       row+=$'\n'$(sed 's/^/  /' "$log")
     fi
   else
     local before after last dictionary edges features
-    mkdir -p "$OUT/corpus/$target" "$OUT/findings/$target"
+    mkdir -p "$OUT/findings/$target"
     before=$(find "$OUT/findings/$target" -type f | wc -l)
     # -entropic=0 below: with thousands of inputs, counting rare features takes half of the time.
-    mapfile -t seeds < <(seeds_of "$target")
     dictionary=$(dictionary_of "$target")
-    "$OUT/tests/fuzz/qtool_${target}_fuzz" "$OUT/corpus/$target" "${seeds[@]}" \
-      ${dictionary:+-dict=tests/fuzz/$dictionary.dict} -max_total_time="$seconds" -max_len=16384 \
-      -entropic=0 -timeout=10 -report_slow_units=10 -rss_limit_mb=2048 -malloc_limit_mb=0 -print_final_stats=1 \
+    "$OUT/tests/fuzz/qtool_${target}_fuzz" "${options[@]}" \
+      ${dictionary:+-dict=tests/fuzz/$dictionary.dict} -max_len=16384 \
+      -entropic=0 -rss_limit_mb=2048 -malloc_limit_mb=0 -print_final_stats=1 \
       -artifact_prefix="$OUT/findings/$target/" >"$log" 2>&1 || status=$?
     executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
     last=$(grep -a -E 'cov: [0-9]+' "$log" | tail -n 1) || true
@@ -101,7 +136,7 @@ run_target() {
     after=$(find "$OUT/findings/$target" -type f | wc -l)
     found=$((after - before))
     ((status == 0 || found > 0)) || found=1
-    row=$(printf '%-18s %8d %12d %9d %9d  %d' "$target" "$seconds" "${executions:-0}" \
+    row=$(printf '%-18s %8d %12d %9d %9d  %d' "$target" $((SECONDS - began)) "${executions:-0}" \
       "${edges:-0}" "${features:-0}" "$found")
     if ((found)); then
       row+=$'\n'$(grep -a -E \
