@@ -1,6 +1,7 @@
 // Runs a fuzz target on every file of a folder and on mutations of it with a fixed seed, for
 // machines without a fuzzing engine. A target that has its own mutator uses it.
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kMutations = 3000;  // of all files together
 constexpr std::size_t kMaxBytes = 1 << 14;
-constexpr unsigned kMaxSeconds = 10;          // of one input
+constexpr unsigned kMaxSeconds = 10;          // of one input, of processor time
+constexpr unsigned kMaxWait = 120;            // of one input that hangs, in seconds
 constexpr long kMaxMemoryKb = long{2} << 20;  // of the process, as tools/fuzz.sh allows
 constexpr std::uint8_t kTelling[] = {0x00, 0x01, 0x7F, 0x80, 0xFF};
 
@@ -78,12 +80,20 @@ void keep_current(int signal) {
   std::raise(signal);
 }
 
+// Ends the process after so many seconds, processor time and wall time. 0: not at all.
+void limit_time(unsigned processor, unsigned wall) {
+  ::itimerval time = {};
+  time.it_value.tv_sec = processor;
+  ::setitimer(ITIMER_PROF, &time, nullptr);
+  ::alarm(wall);
+}
+
 void run(const Bytes& bytes) {
   current_data = bytes.data();
   current_size = bytes.size();
-  ::alarm(kMaxSeconds);
+  limit_time(kMaxSeconds, kMaxWait);
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
-  ::alarm(0);
+  limit_time(0, 0);
   ::rusage usage = {};
   ::getrusage(RUSAGE_SELF, &usage);
   if (usage.ru_maxrss <= kMaxMemoryKb) return;
@@ -112,7 +122,7 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size,
 }
 
 int main(int argc, char** argv) {
-  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGALRM})
+  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGALRM, SIGPROF})
     std::signal(signal, keep_current);
   std::size_t inputs = 0;
   for (int i = 1; i < argc; ++i) {

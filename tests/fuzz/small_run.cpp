@@ -1,7 +1,7 @@
 #include "small_run.h"
 
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <new>
 #include <utility>
@@ -50,8 +50,7 @@ volatile unsigned touched = 0;
 }  // namespace
 
 StopCheck stop_soon() {
-  using Clock = std::chrono::steady_clock;
-  return [end = Clock::now() + std::chrono::seconds(5)] { return Clock::now() >= end; };
+  return [end = std::clock() + 5 * CLOCKS_PER_SEC] { return std::clock() >= end; };
 }
 
 InputShapes closed_shapes(const Graph& graph) {

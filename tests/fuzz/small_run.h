@@ -13,8 +13,8 @@ inline constexpr std::int64_t kMaxElements = 1 << 12;  ///< of an input
 inline constexpr std::int64_t kMaxArena = 1 << 20;     ///< bytes
 inline constexpr std::int64_t kMaxMacs = 1 << 22;      ///< of all steps
 
-/// Asks the work on an input to stop after five seconds. Work on a small model may take hours, and
-/// must end when it is asked to.
+/// Asks the work on an input to stop after five seconds of processor time. Work on a small model
+/// may take hours, and must end when it is asked to.
 StopCheck stop_soon();
 
 /// A shape for every input, in which open extents are 2. Throws Error if the extents form no valid
