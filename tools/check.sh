@@ -12,6 +12,7 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 PARTS=(sanitizers threads alone networks fuzzing bare)
 FUZZ_MINUTES=60
+export QTOOL_TEST_SEED=random # of tests that take the same seed elsewhere
 
 check() {
   case $1 in

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <random>
 #include <span>
@@ -13,17 +12,11 @@
 
 #include "kernels/isa.h"
 #include "kernels/select.h"
+#include "support/test_seed.h"
 
 namespace qtool::tests {
 
-/// A generator whose seed is printed, and taken from QTOOL_TEST_SEED when set.
-inline std::mt19937 seeded_generator() {
-  const char* text = std::getenv("QTOOL_TEST_SEED");
-  const unsigned seed = text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10))
-                                        : std::random_device{}();
-  std::cout << "QTOOL_TEST_SEED=" << seed << '\n';
-  return std::mt19937(seed);
-}
+inline std::mt19937 seeded_generator() { return std::mt19937(test_seed()); }
 
 inline std::int64_t pick(std::mt19937& random, std::int64_t low, std::int64_t high) {
   return std::uniform_int_distribution<std::int64_t>(low, high)(random);
