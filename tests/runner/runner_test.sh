@@ -38,7 +38,7 @@ summary() {
     echo "set(results [=[$work/results]=])"
     echo "set(properties LABELS some)"
     echo "include([=[$work/list.cmake]=])"
-    echo 'set_tests_properties(sample.Hanging PROPERTIES TIMEOUT 2)'
+    echo 'set_tests_properties(sample.Hanging PROPERTIES TIMEOUT 10)'
     echo 'add_test(script sh -c "exit 1")'
   } >"$work/CTestTestfile.cmake"
   "$ctest" --test-dir "$work" --output-junit "$work/junit.xml" >"$work/log" 2>&1
