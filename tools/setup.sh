@@ -86,11 +86,10 @@ require_packages() {
     sudo=(sudo)
   fi
   say "Installing ${#missing[@]} packages: ${missing[*]}"
-  local log
+  local log apt_get=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=3)
   log=$(mktemp)
-  if ! "${sudo[@]}" apt-get -q update >"$log" 2>&1 ||
-    ! "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get -q install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
+  if ! "${sudo[@]}" "${apt_get[@]}" update >"$log" 2>&1 ||
+    ! "${sudo[@]}" "${apt_get[@]}" install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
     tail -n 20 "$log" >&2
     rm -f "$log"
     fail "apt-get could not install: ${missing[*]}"
