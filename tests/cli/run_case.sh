@@ -6,7 +6,8 @@
 # without that folder it finds all programs. So a case that calls any other program fails on every
 # machine.
 # A case folder holds
-#   cmd     shell commands; $QTOOL is the program, $DATA the embedded example, $SOURCE the sources
+#   cmd     shell commands; $QTOOL is the program, $DATA the embedded example, $SOURCE the sources;
+#           $SOURCE/tests/cli/signals.sh helps those that send a signal
 #   needs   what the case needs, one per line; it is skipped where something is missing:
 #             program NAME      a program; necessary unless it is one of PROGRAMS
 #             shared PATH       a file or folder of ../shared
