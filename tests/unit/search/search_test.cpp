@@ -8,13 +8,13 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "analyze/suggest_trials.h"
 #include "base/file.h"
 #include "base/partial_results.h"
+#include "base/stopwatch.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
@@ -303,7 +303,8 @@ TEST_F(SearchTest, AlwaysSaysHowMuchSlower) {
   EXPECT_THAT(text_of(result), HasSubstr(" ms by 0 ms: it is the same model"));
 }
 
-// Making a model asks for each layer whether to stop. Here each of these questions takes long.
+// Making a model asks for each layer whether to stop. Here each of these questions takes long, by a
+// clock that the load of the machine hardly moves.
 TEST_F(SearchTest, KeepsItsBudgetWhereModelsAreSlowToMake) {
   for (int i = 5; i < static_cast<int>(kLeastForHoldOut); ++i) folder_.add(to_text(i, ".ppm"), i);
   plant("b_relu_out", 40.0F);
@@ -314,7 +315,7 @@ TEST_F(SearchTest, KeepsItsBudgetWhereModelsAreSlowToMake) {
     return ProgressAnswer::kContinue;
   };
   options_.stop = [&] {
-    if (!runs.exchange(false)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (!runs.exchange(false)) Stopwatch::pass(std::chrono::milliseconds(100));
     return false;
   };
   const SearchResult first = find_sqnr(-100.0);
@@ -322,8 +323,7 @@ TEST_F(SearchTest, KeepsItsBudgetWhereModelsAreSlowToMake) {
   options_.budget_seconds = 3.0 * first.seconds;
   const SearchResult result = find_sqnr(150.0);
   EXPECT_EQ(result.end, SearchEnd::kBudget);
-  constexpr double kBusyMachine = 0.3;  // seconds
-  EXPECT_LE(result.seconds, 1.1 * options_.budget_seconds + kBusyMachine);
+  EXPECT_LE(result.seconds, 1.1 * options_.budget_seconds);
   EXPECT_TRUE(result.held_out.has_value());
 }
 
