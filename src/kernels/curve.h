@@ -43,6 +43,8 @@ struct Curve {
 /// What the results of a channel on a curve are multiplied by: 2^shift fraction / 32767. The
 /// default is 1. The coefficients of a curve make up for 32767 / 2^15, by which mul() differs.
 struct CurveFactor {
+  /// More would multiply the errors of y too much: measured on a detector, of whose layers one has
+  /// larger factors, 0.2 dB.
   static constexpr std::int16_t kMostShift = 5;
   static constexpr std::int16_t kOne = 32767;  ///< the fraction 1
 

@@ -28,6 +28,11 @@ QTOOL_INLINE inline __m256 scale(__m256i sums, __m256 multiplier) {
   return _mm256_mul_ps(_mm256_cvtepi32_ps(sums), multiplier);
 }
 
+// As scale(), with another multiplier for sums below 0.
+QTOOL_INLINE inline __m256 scale(__m256i sums, __m256 multiplier, __m256 negative) {
+  return scale(sums, _mm256_blendv_ps(multiplier, negative, _mm256_castsi256_ps(sums)));
+}
+
 // Reorders the bytes of two rows that were packed from words: the packs work within 128-bit lanes,
 // so groups of four bytes are in the order 0, 2 of each row in the lower half, and 1, 3 in the
 // upper half.

@@ -36,6 +36,11 @@ QTOOL_INLINE inline __m512 scale(__m512i sums, __m512 multiplier) {
   return _mm512_mul_ps(_mm512_cvtepi32_ps(sums), multiplier);
 }
 
+// As scale(), with another multiplier for sums below 0.
+QTOOL_INLINE inline __m512 scale(__m512i sums, __m512 multiplier, __m512 negative) {
+  return scale(sums, _mm512_mask_mov_ps(multiplier, _mm512_movepi32_mask(sums), negative));
+}
+
 template <Products kProducts>
 QTOOL_INLINE inline __m512i round_product(__m512 product) {
   if constexpr (kProducts == Products::kMayOverflow) {

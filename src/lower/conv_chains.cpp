@@ -3,7 +3,8 @@
 // the real numbers between these nodes never leave the cache. If a curve can approximate the
 // functions, it goes into the epilogue of the QConv instead, which costs little more than rounding.
 // Its bytes are those of the chain, but for 0.04 of a step. Equalization writes a Mul by one factor
-// per channel between the functions and the rounding; it becomes part of either operator.
+// per channel between the functions and the rounding. It becomes part of either operator, and it
+// multiplies the error of a curve.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -21,6 +22,7 @@
 #include "graph/edit.h"
 #include "kernels/curve.h"
 #include "lower/chains.h"
+#include "lower/channel_mul.h"
 #include "lower/passes.h"
 #include "lower/real_product.h"
 #include "ops/chain.h"
@@ -29,37 +31,33 @@
 namespace qtool {
 namespace {
 
-/// The largest ratio of two factors of a curve: a factor multiplies the error of the curve, too.
-constexpr double kMostRatio = 32.0;
-
-/// A Mul by one constant factor per channel.
-struct ChannelMul {
-  NodeId node = kNoNode;
-  ValueId x = kNoValue;
-  ValueId factors = kNoValue;
-};
-
 /// The factors of channels on a curve, relative to the smallest one.
 struct RelativeFactors {
   float smallest = 1.0F;
   std::vector<CurveFactor> factors;
 };
 
-// Nothing if a curve with these factors would be too far from its function.
+// Nothing if a curve cannot have these factors. One below 0 would turn the function over, so the
+// bytes of its channel would need other values of the function than those of the other channels.
 std::optional<RelativeFactors> relative_factors(std::span<const float> values) {
   float smallest = std::numeric_limits<float>::infinity();
   for (const float value : values) {
-    if (!std::isnormal(value)) return std::nullopt;
-    smallest = std::min(smallest, std::abs(value));
+    if (!std::isnormal(value) || value < 0.0F) return std::nullopt;
+    smallest = std::min(smallest, value);
   }
   RelativeFactors relative{smallest, {}};
   for (const float value : values) {
-    const double ratio = static_cast<double>(value) / static_cast<double>(smallest);
-    if (std::abs(ratio) > kMostRatio) return std::nullopt;
-    const int shift = std::max(0, static_cast<int>(std::ceil(std::log2(std::abs(ratio)))));
+    int shift = 0;
+    double fraction =
+        std::frexp(static_cast<double>(value) / static_cast<double>(smallest), &shift);
+    if (fraction == 0.5) {  // a power of two: the fraction may be 1
+      fraction = 1.0;
+      --shift;
+    }
+    if (shift > CurveFactor::kMostShift) return std::nullopt;
     relative.factors.push_back(
         {static_cast<std::int16_t>(shift),
-         static_cast<std::int16_t>(std::nearbyint(std::ldexp(ratio, -shift) * CurveFactor::kOne))});
+         static_cast<std::int16_t>(std::nearbyint(fraction * CurveFactor::kOne))});
   }
   return relative;
 }
@@ -88,34 +86,6 @@ class ConvChainFusion {
     std::optional<FoundChain> chain;  ///< its first input is the result of the last product
     std::optional<ChannelMul> mul;    ///< behind both
   };
-
-  // The Mul by factors of channels that makes `id`, if `reader` alone reads it.
-  [[nodiscard]] std::optional<ChannelMul> channel_mul(ValueId id, NodeId reader) const {
-    const NodeId producer = graph_.value(id).producer;
-    if (producer == kNoNode || graph_.is_output(id)) return std::nullopt;
-    if (graph_.consumers(id) != std::vector<NodeId>{reader}) return std::nullopt;
-    const Node& node = graph_.node(producer);
-    if (!node.is("Mul")) return std::nullopt;
-    for (const std::size_t i : {0U, 1U}) {
-      const ValueId factors = node.inputs[i];
-      const ValueId x = node.inputs[1 - i];
-      if (!graph_.is_constant(factors) || graph_.is_constant(x)) continue;
-      const Tensor& constant = *graph_.value(factors).constant;
-      const Shape& shape = shaped_.info(id).shape;
-      if (constant.dtype() != DType::kFloat32 || shape.rank() != 4) continue;
-      if (shaped_.info(x).shape != shape || !lies_along_channels(constant.shape(), shape[1])) {
-        continue;
-      }
-      return ChannelMul{producer, x, factors};
-    }
-    return std::nullopt;
-  }
-
-  // Whether a tensor of this shape broadcasts to one number for each of the channels of images.
-  static bool lies_along_channels(const Shape& shape, std::int64_t channels) {
-    if (shape.elements() != channels || shape.rank() < 3 || shape.rank() > 4) return false;
-    return shape[shape.rank() - 3] == channels;
-  }
 
   // The QConv of images that makes the real tensor `id`, if only the nodes `readers` read it.
   [[nodiscard]] std::optional<NodeId> real_convolution(ValueId id,
@@ -150,7 +120,7 @@ class ConvChainFusion {
 
   // Reads the chain so that the result of a product is its first input.
   [[nodiscard]] std::optional<Parts> parts_before(ValueId x, NodeId rounding) const {
-    if (const std::optional<ChannelMul> mul = channel_mul(x, rounding)) {
+    if (const std::optional<ChannelMul> mul = channel_mul(shaped_, x, rounding)) {
       if (graph_.node(rounding).has_input(1)) return std::nullopt;
       std::optional<Parts> parts = parts_before_functions(mul->x, mul->node);
       if (parts) parts->mul = mul;

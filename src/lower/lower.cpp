@@ -25,6 +25,7 @@ void lower(ShapedGraph& shaped, Requantization requantization) {
   }
   shaped.graph.remove_dead_nodes();
   fold_all_constants(shaped);
+  fuse_conv_slopes(shaped);
   fuse_conv_chains(shaped);
   fuse_float(shaped);
   fuse_chains(shaped);

@@ -35,6 +35,9 @@ void lower_edges(Clusters& clusters);
 /// Marks ConvInteger and MatMulInteger as integer work.
 void mark_integer_products(Clusters& clusters);
 
+/// An integer convolution with a real result, a LeakyRelu or PRelu behind it, and the rounding of
+/// their result become one operator, which may also add a shortcut.
+void fuse_conv_slopes(ShapedGraph& shaped);
 /// An integer convolution with a real result, the functions behind it, and the rounding of their
 /// result become one operator, which never stores the real numbers.
 void fuse_conv_chains(ShapedGraph& shaped);

@@ -40,10 +40,17 @@ struct QuantizedResult {
   [[nodiscard]] Limits limits() const noexcept { return {low, high}; }
 };
 
+/// LeakyRelu or PRelu, and a factor behind it: one number per output channel.
+struct Slopes {
+  std::vector<float> positive;  ///< for sums from 0 on
+  std::vector<float> negative;  ///< for sums below 0
+};
+
 /// QConv, QConvTranspose, QGemm. Without `result` they write float32. A QConv with `residual` adds
 /// input 3 before it rounds: bytes with the affine map `residual` that broadcast to the result. It
 /// must have a result then. A QConv with `curve` rounds the result of a function of its sums, which
-/// `factors` multiply; it has a result and no residual then.
+/// `factors` multiply; it has a result and no residual then. A QConv with `slopes` multiplies its
+/// real sums before it adds the residual and rounds; it has a result then.
 struct QProductParams {
   Affine input;
   // Tensors, because PackCache finds packed weights by the tensors that they are made of.
@@ -53,6 +60,7 @@ struct QProductParams {
   std::optional<Affine> residual;
   std::optional<Curve> curve;
   std::vector<CurveFactor> factors;  ///< one for each output channel, or empty: all are 1
+  std::optional<Slopes> slopes;
 };
 
 /// Scales and zero points of the s8 weights of gates, one for each row of each direction.

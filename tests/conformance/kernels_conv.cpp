@@ -120,6 +120,14 @@ void check(std::mt19937& random, Spread spread, Case c) {
   randomize(random, spread, residual.data(), added_bytes);
   std::vector<std::uint8_t> sums_of_two(outputs, 0xAB);
   reference_conv(w, adding, s, input.data(), sums_of_two.data(), residual.data());
+  // The same layer with other multipliers for sums below 0, sometimes with the residual.
+  Epilogue sloped = pick(random, 0, 1) == 0 ? c.epilogue : adding;
+  for (const float multiplier : sloped.multiplier) {
+    sloped.negative.push_back(multiplier * static_cast<float>(pick(random, -300, 300)) / 200.0F);
+  }
+  const std::uint8_t* const beside = sloped.residual ? residual.data() : nullptr;
+  std::vector<std::uint8_t> sloped_bytes(outputs, 0xAB);
+  reference_conv(w, sloped, s, input.data(), sloped_bytes.data(), beside);
   // The same layer with a curve, of which most sums reach more than a segment.
   Epilogue on_curve = c.epilogue;
   on_curve.curve = draw_curve(random, spread);
@@ -171,6 +179,8 @@ void check(std::mt19937& random, Spread spread, Case c) {
                                          input.data(), name, {.residual = residual.data()}));
     ASSERT_NO_FATAL_FAILURE(
         check_output(c, PackedConv(w, on_curve, selection), curve_bytes, input.data(), name));
+    ASSERT_NO_FATAL_FAILURE(check_output(c, PackedConv(w, sloped, selection), sloped_bytes,
+                                         input.data(), name, {.residual = beside}));
     const PackedConv to_floats(w, c.epilogue.multiplier, float_bias, selection);
     ASSERT_NO_FATAL_FAILURE(check_output(c, to_floats, floats, input.data(), name));
     const PackedConv onto(w, c.epilogue.multiplier, {}, selection);

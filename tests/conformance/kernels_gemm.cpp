@@ -177,6 +177,15 @@ void check_kernel(std::mt19937& random, Spread spread, const KernelRow<GemmFunct
   adding.residual_multiplier = static_cast<float>(pick(random, 1, 3000)) / 1000.0F;
   adding.residual_zero = static_cast<std::int32_t>(pick(random, 0, 255));
   ASSERT_NO_FATAL_FAILURE(compare(adding, row, 1));
+  // Other multipliers for sums below 0, alone and with the residual.
+  std::vector<float> negative = drawn.multiplier;
+  for (float& multiplier : negative) {
+    multiplier *= static_cast<float>(pick(random, -300, 300)) / 200.0F;
+  }
+  for (GemmCall sloped : {call, adding}) {
+    sloped.negative = negative.data();
+    ASSERT_NO_FATAL_FAILURE(compare(sloped, row, 1));
+  }
   // Most of the multipliers above give few positions of a curve.
   GemmCall on_curve = call;
   const Curve curve = draw_curve(random, spread);

@@ -30,6 +30,10 @@ std::unique_ptr<const ConvDriver> make_driver(const ConvWeights& weights, ConvOu
                                               const KernelSelection& selection) {
   check_length(output.multiplier.size(), weights.out_channels, "the list of multipliers");
   check_finite(output.multiplier, "the list of multipliers");
+  if (!output.negative.empty()) {
+    check_length(output.negative.size(), weights.out_channels, "the list of negative multipliers");
+    check_finite(output.negative, "the list of negative multipliers");
+  }
   if (output.curve) {
     check_length(output.factors.size(), weights.out_channels, "the list of factors");
   }
@@ -43,7 +47,7 @@ void check_curve(const Epilogue& epilogue) {
   const Curve& curve = *epilogue.curve;
   const bool in_range = std::abs(curve.offset) <= 32768.0F && curve.place_bits >= 11 &&
                         curve.place_bits <= 12 && curve.zero_point >= 0 && curve.zero_point <= 255;
-  if (!in_range || epilogue.residual) {
+  if (!in_range || epilogue.residual || !epilogue.negative.empty()) {
     throw Error(ErrorCode::kInvalidModel,
                 to_text("convolution: a curve has the offset ", curve.offset, ", ",
                         curve.place_bits, " bits for the place and the zero point ",
@@ -86,6 +90,7 @@ ConvOutput output_of(Epilogue epilogue) {
   output.curve = epilogue.curve;
   output.factors = std::move(epilogue.factors);
   output.multiplier = std::move(epilogue.multiplier);
+  output.negative = std::move(epilogue.negative);
   output.zero_point = epilogue.zero_point;
   output.low = epilogue.low;
   output.high = epilogue.high;

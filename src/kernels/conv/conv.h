@@ -63,17 +63,19 @@ struct Residual {
 inline constexpr float kMaxResidualMultiplier = 1e30F;
 
 /// Converts an int32 sum to u8: q = clamp(rint(float(acc) * multiplier[c]) + zero_point, low,
-/// high), ties to even. 0 <= low <= high <= 255. With a residual r, the rounded value is
-/// float(acc) * multiplier[c] + float(r - residual.zero_point) * residual.multiplier: two products,
-/// each rounded to float, and one sum, rounded to float.
-/// With a curve, q is the byte of the curve for acc, multiplier[c] and factors[c]. The zero point
-/// and the limits do not count then, and there is no residual.
+/// high), ties to even. If there are multipliers `negative`, they take the place of `multiplier`
+/// for sums below 0, as a LeakyRelu or a PRelu needs it. 0 <= low <= high <= 255. With a residual
+/// r, the rounded value is float(acc) * multiplier[c] + float(r - residual.zero_point) *
+/// residual.multiplier: two products, each rounded to float, and one sum, rounded to float. With a
+/// curve, q is the byte of the curve for acc, multiplier[c] and factors[c]. The zero point and the
+/// limits do not count then, and there is no residual.
 struct Epilogue {
   std::vector<float> multiplier;  ///< [out_channels], s_x s_w[c] / s_y, or s_x s_w[c] curve.scale
   std::int32_t zero_point = 0;
   std::int32_t low = 0;
   std::int32_t high = 255;
   std::optional<Residual> residual{};
+  std::vector<float> negative{};  ///< [out_channels], or empty; without a curve only
   std::optional<Curve> curve{};
   std::vector<CurveFactor> factors{};  ///< [out_channels], or empty: all are 1; with a curve only
 };

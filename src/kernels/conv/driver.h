@@ -18,6 +18,7 @@ namespace qtool {
 struct ConvOutput {
   OutputType type = OutputType::kUInt8;
   std::vector<float> multiplier;  ///< zeros for int32 output
+  std::vector<float> negative;    ///< see Epilogue
   std::vector<float> addend;      ///< float output only; -0 where nothing is added
   std::int32_t zero_point = 0;
   std::int32_t low = 0;

@@ -180,6 +180,7 @@ GemmCall DenseConv::call_of(const ConvShape& shape, const PanelUnit& unit) const
   call.channels = unit.channels;
   call.bias = panels_.bias.data() + unit.columns_at;
   call.multiplier = panels_.multiplier.data() + unit.columns_at;
+  if (!panels_.negative.empty()) call.negative = panels_.negative.data() + unit.columns_at;
   if (!panels_.addend.empty()) call.addend = panels_.addend.data() + unit.columns_at;
   call.output_type = output_.type;
   call.output_stride = shape.out_pixel_stride;

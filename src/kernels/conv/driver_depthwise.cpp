@@ -55,18 +55,18 @@ class DepthwiseConv final : public ConvDriver {
   [[nodiscard]] std::string_view kernel() const override { return kernel_.name; }
   [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& shape,
                                              int /*threads*/) const override {
-    if (!output_.residual) return 0;
+    if (!output_.residual && output_.negative.empty()) return 0;
     return shape.batch * shape.out_h * shape.out_w * channels_ * 4 + kAlignment;
   }
 
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
            int threads, const ConvAdded& added) const override {
     const std::uint8_t* residual = added.residual;
-    if (residual == nullptr) {
+    if (residual == nullptr && output_.negative.empty()) {
       return run_kernel(shape, input, output, output_.type, added.base, threads);
     }
-    // A residual after a depthwise convolution is rare. The kernels do not add it; a loop over
-    // their sums does.
+    // A residual after a depthwise convolution is rare, and so are multipliers for sums below 0.
+    // The kernels do not know them; a loop over their sums does.
     auto* sums = reinterpret_cast<std::int32_t*>(align_up(workspace));
     ConvShape dense = shape;
     dense.out_pixel_stride = channels_;
@@ -76,22 +76,25 @@ class DepthwiseConv final : public ConvDriver {
       StopPace pace;
       for (std::int64_t pixel = from; pixel < to; ++pixel) {
         pace.step(channels_);
-        add_residual(sums + pixel * channels_, residual + pixel * channels_,
-                     static_cast<std::uint8_t*>(output) + pixel * shape.out_pixel_stride);
+        convert(sums + pixel * channels_,
+                residual == nullptr ? nullptr : residual + pixel * channels_,
+                static_cast<std::uint8_t*>(output) + pixel * shape.out_pixel_stride);
       }
     });
   }
 
  private:
-  // Converts the sums and the residual of one pixel to bytes.
-  void add_residual(const std::int32_t* sums, const std::uint8_t* residual,
-                    std::uint8_t* out) const {
-    const Residual& added = *output_.residual;
+  // Converts the sums and the residual, if there is one, of a pixel to bytes.
+  void convert(const std::int32_t* sums, const std::uint8_t* residual, std::uint8_t* out) const {
+    const Residual added = output_.residual.value_or(Residual());
     for (std::int64_t c = 0; c < channels_; ++c) {
-      const float product =
-          static_cast<float>(sums[c]) * output_.multiplier[static_cast<std::size_t>(c)];
-      const std::int32_t q = residual[c];
-      const float real = product + static_cast<float>(q - added.zero_point) * added.multiplier;
+      const bool negative = sums[c] < 0 && !output_.negative.empty();
+      const auto& multiplier = negative ? output_.negative : output_.multiplier;
+      float real = static_cast<float>(sums[c]) * multiplier[static_cast<std::size_t>(c)];
+      if (residual != nullptr) {
+        const std::int32_t q = residual[c];
+        real += static_cast<float>(q - added.zero_point) * added.multiplier;
+      }
       out[c] = round_to_u8(real, output_.zero_point, output_.low, output_.high);
     }
   }

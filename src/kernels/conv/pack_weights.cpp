@@ -251,6 +251,7 @@ PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output,
   const auto columns = static_cast<std::size_t>(all_panels * layout.panel);
   panels.bias.resize(columns);
   panels.multiplier.resize(columns);
+  if (!output.negative.empty()) panels.negative.resize(columns);
   if (output.curve) panels.factors.resize(columns);
   if (output.type == OutputType::kFloat32) panels.addend.resize(columns);
   const std::vector<std::int32_t> places = places_of(weights, panels, real_bytes);
@@ -262,6 +263,7 @@ PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output,
       const auto from = static_cast<std::size_t>(unit.channel + c);
       panels.bias[to] = folded.bias[from];
       panels.multiplier[to] = output.multiplier[from];
+      if (!panels.negative.empty()) panels.negative[to] = output.negative[from];
       if (!panels.factors.empty()) panels.factors[to] = output.factors[from];
       if (!panels.addend.empty()) panels.addend[to] = output.addend[from];
     }

@@ -39,6 +39,7 @@ struct PackedPanels {
   std::vector<TapSteps> steps;       ///< empty for layouts without a pair_limit
   std::vector<std::int32_t> bias;
   std::vector<float> multiplier;
+  std::vector<float> negative;       ///< empty, or multipliers for sums below 0
   std::vector<CurveFactor> factors;  ///< empty without a curve
   std::vector<float> addend;         ///< empty for u8 output
 };

@@ -70,7 +70,9 @@ void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const 
                          epilogue.factors.empty() ? CurveFactor() : epilogue.factors[channel]);
           return;
         }
-        float real = static_cast<float>(acc) * epilogue.multiplier[channel];
+        const bool negative = acc < 0 && !epilogue.negative.empty();
+        float real = static_cast<float>(acc) *
+                     (negative ? epilogue.negative[channel] : epilogue.multiplier[channel]);
         if (epilogue.residual) {
           const Residual& added = *epilogue.residual;
           const std::int64_t stride =

@@ -16,6 +16,7 @@ constexpr unsigned kRows[] = {0, 12, 12, 8, 6};
 // The epilogue's parameters for the output channels.
 struct Columns {
   __m512 multiplier[kLayout.max_panels];
+  __m512 negative[kLayout.max_panels];  // for sums below 0
   ByteRange range;
   __mmask64 mask;
   Products products;           // whether a product, or a number for the curve, can exceed int32
@@ -23,8 +24,9 @@ struct Columns {
   FactorRegisters factors[2];  // likewise: of the panels 0 and 1, of 2 and 3
 };
 
-// What a tile stores: bytes of a curve, whose numbers fit int32 or may not, or anything else.
-enum class Results : std::uint8_t { kFitOnCurve, kOnCurve, kOther };
+// What a tile stores: bytes of a curve, whose numbers fit int32 or may not; bytes with multipliers
+// for sums below 0; or anything else.
+enum class Results : std::uint8_t { kFitOnCurve, kOnCurve, kWithNegative, kOther };
 
 // Multiplies one group of four bytes of every row by one vector of weights per panel, and adds the
 // products to `acc`.
@@ -67,6 +69,22 @@ QTOOL_INLINE inline void store_bytes(const __m512i* acc, const Columns& columns,
                                    out, stride);
 }
 
+// As store_bytes(), with the multipliers for sums below 0.
+template <unsigned kPanels, unsigned kRowsAtOnce>
+QTOOL_INLINE inline void store_with_negative(const __m512i* acc, const Columns& columns,
+                                             std::uint8_t* out, std::int64_t stride) {
+  constexpr unsigned kVectors = kPanels * kRowsAtOnce;
+  __m512i rounded[4];
+  unroll<kVectors>([&](auto n) QTOOL_INLINE {
+    constexpr unsigned kPanel = n % kPanels;
+    rounded[n] = round_product<Products::kMayOverflow>(
+        scale(acc[n], columns.multiplier[kPanel], columns.negative[kPanel]));
+  });
+  unroll<4 - kVectors>([&](auto n) QTOOL_INLINE { rounded[kVectors + n] = rounded[0]; });
+  store_rows<kPanels, kRowsAtOnce>(sort_bytes(pack_bytes(rounded, columns.range)), columns.mask,
+                                   out, stride);
+}
+
 // Adds `residual`, the same channels of another tensor, before rounding.
 template <unsigned kPanels>
 QTOOL_INLINE inline void store_added(const GemmCall& call, const __m512i* acc,
@@ -79,7 +97,9 @@ QTOOL_INLINE inline void store_added(const GemmCall& call, const __m512i* acc,
     const auto mask = static_cast<__mmask16>(columns.mask >> (16U * n));
     const __m128i bytes = _mm_maskz_loadu_epi8(mask, residual + 16U * n);
     const __m512i centred = _mm512_sub_epi32(_mm512_cvtepu8_epi32(bytes), zero);
-    const __m512 product = scale(acc[n], columns.multiplier[n]);
+    const __m512 product = call.negative == nullptr
+                               ? scale(acc[n], columns.multiplier[n])
+                               : scale(acc[n], columns.multiplier[n], columns.negative[n]);
     const __m512 added = scale(centred, multiplier);
     rounded[n] = round_product<Products::kMayOverflow>(_mm512_add_ps(product, added));
   });
@@ -186,7 +206,14 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
   constexpr unsigned kMost = kPanels > 2 ? 1 : 4 / kPanels;
   constexpr unsigned kRowsAtOnce = kTile < kMost ? kTile : kMost;
   auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
-  if constexpr (kResults != Results::kOther) {
+  if constexpr (kResults == Results::kWithNegative) {
+    unroll<kTile / kRowsAtOnce>([&](auto i) QTOOL_INLINE {
+      constexpr unsigned kRow = i * kRowsAtOnce;
+      store_with_negative<kPanels, kRowsAtOnce>(
+          acc + kRow * kPanels, columns, out + kRow * call.output_stride, call.output_stride);
+    });
+    return;
+  } else if constexpr (kResults != Results::kOther) {
     constexpr auto kProducts =
         kResults == Results::kFitOnCurve ? Products::kFit : Products::kMayOverflow;
     unroll<kTile / kRowsAtOnce>([&](auto i) QTOOL_INLINE {
@@ -227,6 +254,8 @@ void run_panels(const GemmCall& call) {
   const __m512 limit = _mm512_set1_ps(call.curve == nullptr ? 1.0F : kMostOnCurve);
   for (unsigned n = 0; n < kPanels; ++n) {
     columns.multiplier[n] = _mm512_loadu_ps(call.multiplier + 16U * n);
+    const float* negative = call.negative == nullptr ? call.multiplier : call.negative;
+    columns.negative[n] = _mm512_loadu_ps(negative + 16U * n);
     const __mmask16 large =
         _mm512_cmp_ps_mask(_mm512_abs_ps(columns.multiplier[n]), limit, _CMP_GE_OQ);
     if (large != 0) columns.products = Products::kMayOverflow;
@@ -234,6 +263,9 @@ void run_panels(const GemmCall& call) {
   columns.range = byte_range(call.zero_point, call.low, call.high);
   columns.mask = first_bytes(call.channels);
   constexpr unsigned kTile = kRows[kPanels];
+  if (call.negative != nullptr && call.residual == nullptr) {
+    return run_tiles<kPanels, kTile, Results::kWithNegative>(call, columns, 0);
+  }
   if (call.curve == nullptr) return run_tiles<kPanels, kTile, Results::kOther>(call, columns, 0);
   columns.curve = registers_of(*call.curve);
   for (unsigned n = 0; n < kPanels; n += 2) {

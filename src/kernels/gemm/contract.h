@@ -51,10 +51,10 @@ enum class RowSource : std::uint8_t {
 /// acc[m][c] = bias[c] + sum over tap, k of (row(tap, m)[k] - input_offset) * weight(tap, k, c),
 /// in int32, where sums may wrap around on the way;
 /// u8: out[m][c] = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high), ties to even;
-/// u8 with a residual r: as u8, but the value in rint() is float(acc) * multiplier[c] +
-/// float(r[m][c] - residual_zero) * residual_multiplier, and both products are rounded to float
-/// before they are added;
-/// u8 with a curve: out[m][c] = the byte of the curve for acc, multiplier[c] and factors[c];
+/// if `negative` is set, negative[c] takes the place of multiplier[c] where acc < 0; u8 with a
+/// residual r: as u8, but the value in rint() is float(acc) * multiplier[c] + float(r[m][c] -
+/// residual_zero) * residual_multiplier, and both products are rounded to float before they are
+/// added; u8 with a curve: out[m][c] = the byte of the curve for acc, multiplier[c] and factors[c];
 /// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product is rounded first; if `onto`
 /// is set, onto[m][c] takes the place of addend[c];
 /// i32: out[m][c] = acc[m][c].
@@ -84,6 +84,7 @@ struct GemmCall {
   std::int64_t channels = 1;             ///< more than fit panels - 1, at most what fits `panels`
   const std::int32_t* bias = nullptr;    ///< [panels][panel]
   const float* multiplier = nullptr;     ///< [panels][panel]
+  const float* negative = nullptr;       ///< null, or [panels][panel]; u8 without a curve only
   const float* addend = nullptr;         ///< [panels][panel], float output only
 
   OutputType output_type = OutputType::kUInt8;

@@ -57,6 +57,9 @@ void store_panel(const GemmCall& call, std::int64_t row, std::int64_t panel,
       continue;
     }
     float real = product;
+    if (call.negative != nullptr && sum < 0) {
+      real = static_cast<float>(sum) * call.negative[first + c];
+    }
     if (call.residual != nullptr) {
       const std::int32_t q = call.residual[row * call.residual_stride + first + c];
       real += static_cast<float>(q - call.residual_zero) * call.residual_multiplier;

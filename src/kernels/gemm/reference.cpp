@@ -94,6 +94,9 @@ void reference_gemm(const GemmCall& call, const GemmLayout& layout) {
         continue;
       }
       float real = product;
+      if (call.negative != nullptr && sum < 0) {
+        real = static_cast<float>(sum) * call.negative[channel];
+      }
       if (call.residual != nullptr) {
         const std::int32_t q = call.residual[row * call.residual_stride + channel];
         real += static_cast<float>(q - call.residual_zero) * call.residual_multiplier;

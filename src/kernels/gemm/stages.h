@@ -19,6 +19,7 @@ constexpr std::int64_t kStep = kPanel * kGroup;  // bytes of weights
 // The epilogue's parameters for the output channels.
 struct Columns {
   __m256 multiplier[2];
+  __m256 negative[2];  // for sums below 0
   ByteRange range;
   CurveVectors curve;  // only for bytes of a curve
 };
@@ -27,6 +28,9 @@ Columns columns_of(const GemmCall& call) {
   Columns columns;
   columns.multiplier[0] = _mm256_loadu_ps(call.multiplier);
   columns.multiplier[1] = _mm256_loadu_ps(call.multiplier + 8);
+  const float* negative = call.negative == nullptr ? call.multiplier : call.negative;
+  columns.negative[0] = _mm256_loadu_ps(negative);
+  columns.negative[1] = _mm256_loadu_ps(negative + 8);
   columns.range = byte_range(call.zero_point, call.low, call.high);
   if (call.curve != nullptr) columns.curve = curve_vectors(*call.curve, call.factors);
   return columns;
@@ -81,8 +85,13 @@ void store_sums(const GemmCall& call, const __m256i* sums, std::int64_t row) {
 void store_added(const GemmCall& call, const Columns& columns, const __m256i* sums,
                  std::int64_t row) {
   const Addends addends = addends_of(call, row);
-  const __m256 values[] = {_mm256_add_ps(scale(sums[0], columns.multiplier[0]), addends.half[0]),
-                           _mm256_add_ps(scale(sums[1], columns.multiplier[1]), addends.half[1])};
+  __m256 values[2];
+  for (unsigned half = 0; half < 2; ++half) {
+    const __m256 product = call.negative == nullptr ? scale(sums[half], columns.multiplier[half])
+                                                    : scale(sums[half], columns.multiplier[half],
+                                                            columns.negative[half]);
+    values[half] = _mm256_add_ps(product, addends.half[half]);
+  }
   auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
   store_rows<1>(values, packs_into(columns.range), call.channels, out, call.output_stride);
 }
@@ -93,6 +102,26 @@ __attribute__((noinline)) void store_curve(const GemmCall& call, const Columns& 
   auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
   store_on_curve(columns.curve, columns.multiplier, sums, rows, call.channels, out,
                  call.output_stride);
+}
+
+// Stores the rows of a tile as bytes, with the multipliers for sums below 0.
+__attribute__((noinline)) void store_with_negative(const GemmCall& call, const Columns& columns,
+                                                   const __m256i* sums, std::int64_t row,
+                                                   unsigned rows) {
+  auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
+  __m256 products[4];
+  const auto set_products = [&](unsigned vectors) {
+    for (unsigned i = 0; i < vectors; ++i) {
+      products[i] = scale(sums[i], columns.multiplier[i % 2], columns.negative[i % 2]);
+    }
+  };
+  for (; rows > 1; rows -= 2, sums += 4, out += 2 * call.output_stride) {
+    set_products(4);
+    store_rows<2>(products, packs_into(columns.range), call.channels, out, call.output_stride);
+  }
+  if (rows == 0) return;
+  set_products(2);
+  store_rows<1>(products, packs_into(columns.range), call.channels, out, call.output_stride);
 }
 
 // The rarer epilogues: floats, sums and a residual.
@@ -150,7 +179,8 @@ template <unsigned kRows>
 QTOOL_INLINE inline void store_tile(const GemmCall& call, const Columns& columns,
                                     const __m256i* acc, std::int64_t row) {
   constexpr unsigned kSums = 2 * kRows;
-  if (call.output_type == OutputType::kUInt8 && call.residual == nullptr && call.curve == nullptr) {
+  const bool bytes = call.output_type == OutputType::kUInt8 && call.residual == nullptr;
+  if (bytes && call.negative == nullptr && call.curve == nullptr) {
     auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
     __m256 products[kSums];
     unroll<kSums>([&](auto i)
@@ -161,6 +191,7 @@ QTOOL_INLINE inline void store_tile(const GemmCall& call, const Columns& columns
   __m256i sums[kSums];
   unroll<kSums>([&](auto i) QTOOL_INLINE { sums[i] = acc[i]; });
   if (call.curve != nullptr) return store_curve(call, columns, sums, row, kRows);
+  if (bytes) return store_with_negative(call, columns, sums, row, kRows);
   store_rarely(call, columns, sums, row, kRows);
 }
 

@@ -200,8 +200,8 @@ bool fits(const FunctionInSteps& steps, const Curve& curve, const End& below, co
     const double value = steps.within_bytes(curve_value(curve, p) / kUnits);
     return std::abs(value - steps.within_bytes(exact)) <= most;  // false for NaN
   };
-  constexpr double kMostBeyond = kMostError + kMostChange;
-  if (!close(-32768, below.limit, kMostBeyond) || !close(32767, above.limit, kMostBeyond)) {
+  constexpr double kMostAtEnd = kMostError + kMostChange;
+  if (!close(-32768, below.limit, kMostAtEnd) || !close(32767, above.limit, kMostAtEnd)) {
     return false;
   }
   const std::vector<std::int32_t> positions = compared_positions(curve);

@@ -48,6 +48,12 @@ std::string form_of(const QProductParams& params, bool sums, const ProductExtent
   const QuantizedResult& y = *params.result;
   if (params.curve) return form + curve_text(*params.curve, params.factors);
   form += to_text(" u8 ", y.affine.scale, " ", y.affine.zero_point, " ", y.low, " ", y.high);
+  if (params.slopes) {
+    for (const std::vector<float>* slopes : {&params.slopes->positive, &params.slopes->negative}) {
+      form += " slopes";
+      for (const float slope : *slopes) form += to_text(" ", slope);
+    }
+  }
   if (!params.residual) return form;
   return form + to_text(" + ", params.residual->scale, " ", params.residual->zero_point);
 }
@@ -67,7 +73,8 @@ std::vector<double> fixed_multipliers(const QProductParams& params, std::int64_t
 }
 
 bool makes_sums(const QProductParams& params, Requantization requantization) {
-  return params.result && !params.curve && requantization != Requantization::kFloat;
+  return params.result && !params.curve && !params.slopes &&
+         requantization != Requantization::kFloat;
 }
 
 }  // namespace
@@ -123,6 +130,13 @@ std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const Produc
       return std::make_shared<PackedConv>(weights, std::move(epilogue));
     }
     for (float& multiplier : epilogue.multiplier) multiplier /= y.affine.scale;
+    if (params.slopes) {
+      epilogue.negative = epilogue.multiplier;
+      for (std::size_t c = 0; c < epilogue.multiplier.size(); ++c) {
+        epilogue.multiplier[c] *= params.slopes->positive[c];
+        epilogue.negative[c] *= params.slopes->negative[c];
+      }
+    }
     epilogue.zero_point = y.affine.zero_point;
     epilogue.low = y.low;
     epilogue.high = y.high;

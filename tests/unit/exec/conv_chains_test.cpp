@@ -130,8 +130,15 @@ std::vector<ChainCase> narrow_cases() {
       {"FactorsOfChannelsBehindDepthwise", kLarge,
        [=](ChainedNet& net) {
          const auto y = net.conv(x(net), "c", {6, 1, 3, 3}, {{"group", std::int64_t{6}}});
-         net.output_narrow(net.scaled(net.silu(y), 6, -1.0F));
+         net.output_narrow(net.scaled(net.silu(y), 6));
        }},
+      {"FactorsBelowZero", kLarge,
+       [=](ChainedNet& net) {
+         const auto y = net.conv(x(net), "c", {8, 6, 3, 3});
+         net.constant("minus", Tensor::of<float>({8, 1, 1}, std::vector<float>(8, -0.5F)));
+         net.output_narrow(net.op("Mul", "scaled", {net.silu(y), "minus"}));
+       },
+       false},
       {"FactorsFarApart", kLarge,
        [=](ChainedNet& net) {
          const auto y = net.conv(x(net), "c", {75, 6, 3, 3});

@@ -94,6 +94,9 @@ void store(const GemmCall& call, std::int64_t row, std::int64_t channel, std::in
         on_curve(*call.curve, sum, call.multiplier[channel], call.factors[channel]);
     return;
   }
+  if (call.negative != nullptr && sum < 0) {
+    real = static_cast<float>(sum) * call.negative[channel];
+  }
   if (call.residual != nullptr) {
     const std::int32_t q = call.residual[row * call.residual_stride + channel];
     real += static_cast<float>(q - call.residual_zero) * call.residual_multiplier;

@@ -1,0 +1,164 @@
+// A QConv with a real result, a LeakyRelu or PRelu behind it and the QuantizeLinear of its result
+// become one QConv with other multipliers for sums below 0. It may also take in a Mul by one factor
+// per channel, which equalization writes, and the Add of a shortcut.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "graph/edit.h"
+#include "kernels/conv/conv.h"
+#include "lower/channel_mul.h"
+#include "lower/passes.h"
+#include "lower/real_product.h"
+
+namespace qtool {
+namespace {
+
+/// A tensor of bytes that is added to the result of the function.
+struct Shortcut {
+  ValueId bytes = kNoValue;
+  Affine affine;
+};
+
+class SlopeFusion {
+ public:
+  explicit SlopeFusion(ShapedGraph& shaped) : shaped_(shaped), graph_(shaped.graph) {}
+
+  void run() {
+    const std::vector<NodeId> order = graph_.nodes();
+    for (const NodeId id : order) {
+      if (!is_gone(graph_, id) && graph_.node(id).op_type == "Quantize") fuse(id);
+    }
+    if (!fused_) return;
+    graph_.remove_dead_nodes();
+    graph_.sort();  // a shortcut may be computed after the convolution that now adds it
+  }
+
+ private:
+  // Whether two tensors have one shape. A tensor that lowering added may have none yet.
+  [[nodiscard]] bool same_shape(ValueId a, ValueId b) const {
+    return shaped_.infos[a] && shaped_.infos[b] && shaped_.info(a).shape == shaped_.info(b).shape;
+  }
+
+  // The slopes below 0 of a LeakyRelu or PRelu, one for each channel. Empty for other nodes.
+  [[nodiscard]] std::vector<float> slopes_of(const Node& node, std::int64_t channels) const {
+    const auto count = static_cast<std::size_t>(channels);
+    if (node.is("LeakyRelu")) return std::vector<float>(count, node.get_float("alpha", 0.01F));
+    if (!node.is("PRelu") || !graph_.is_constant(node.inputs[1])) return {};
+    const Tensor& constant = *graph_.value(node.inputs[1]).constant;
+    if (constant.dtype() != DType::kFloat32) return {};
+    if (constant.elements() == 1) return std::vector<float>(count, constant.values<float>()[0]);
+    if (!lies_along_channels(graph_, node.inputs[1], channels)) return {};
+    const auto values = constant.values<float>();
+    return {values.begin(), values.end()};
+  }
+
+  // The operand of an Add that is a tensor of bytes; the other operand is `sum`.
+  [[nodiscard]] std::optional<Shortcut> shortcut_of(const Node& add, std::size_t operand) const {
+    const ValueId real = add.inputs[operand];
+    const NodeId producer = graph_.value(real).producer;
+    if (producer == kNoNode || graph_.node(producer).op_type != "Dequantize") return std::nullopt;
+    const auto* edge = std::get_if<EdgeParams>(&shaped_.lowered(producer).params);
+    const ValueId bytes = graph_.node(producer).inputs[0];
+    if (edge == nullptr || !shaped_.infos[bytes]) return std::nullopt;
+    if (shaped_.info(bytes).dtype != DType::kUInt8) return std::nullopt;
+    return Shortcut{bytes, edge->affine};
+  }
+
+  void fuse(NodeId rounding) {
+    if (graph_.node(rounding).has_input(1)) return;
+    const ValueId x = graph_.node(rounding).inputs[0];
+    if (fuse_behind(x, rounding, {rounding}, std::nullopt)) return;
+    const NodeId add = producer_for(graph_, x, rounding);
+    if (add == kNoNode || !graph_.node(add).is("Add")) return;
+    for (const std::size_t i : {0U, 1U}) {
+      const ValueId sum = graph_.node(add).inputs[i];
+      if (!same_shape(sum, x)) continue;
+      const std::optional<Shortcut> shortcut = shortcut_of(graph_.node(add), 1 - i);
+      if (!shortcut || !same_shape(shortcut->bytes, x)) continue;
+      if (fuse_behind(sum, add, {rounding, add}, shortcut)) return;
+    }
+  }
+
+  // Makes one operator of what computes the real tensor `x`, which the node `reader` alone reads,
+  // and of the nodes `behind`, the first of which rounds.
+  bool fuse_behind(ValueId x, NodeId reader, std::vector<NodeId> behind,
+                   const std::optional<Shortcut>& shortcut) {
+    if (!shaped_.infos[x] || shaped_.info(x).shape.rank() != 4) return false;
+    const std::int64_t channels = shaped_.info(x).shape[1];
+    Slopes slopes;
+    slopes.positive.assign(static_cast<std::size_t>(channels), 1.0F);
+    if (const std::optional<ChannelMul> mul = channel_mul(shaped_, x, reader)) {
+      const auto factors = graph_.value(mul->factors).constant->values<float>();
+      slopes.positive.assign(factors.begin(), factors.end());
+      behind.push_back(mul->node);
+      reader = mul->node;
+      x = mul->x;
+    }
+    const NodeId function = producer_for(graph_, x, reader);
+    if (function == kNoNode) return false;
+    slopes.negative = slopes_of(graph_.node(function), channels);
+    if (slopes.negative.empty()) return false;
+    for (std::size_t c = 0; c < slopes.negative.size(); ++c) {
+      slopes.negative[c] *= slopes.positive[c];
+    }
+    behind.push_back(function);
+    const ValueId own = graph_.node(function).inputs[0];
+    const std::optional<NodeId> product = real_product(shaped_, own, {function});
+    if (!product || !takes_slopes(*product) || !same_shape(own, x)) return false;
+    const auto* edge = std::get_if<EdgeParams>(&shaped_.lowered(behind[0]).params);
+    if (edge == nullptr) return false;
+    auto params = std::get<QProductParams>(shaped_.lowered(*product).params);
+    params.result = QuantizedResult{edge->affine};
+    params.slopes = std::move(slopes);
+    if (shortcut) params.residual = shortcut->affine;
+    if (!has_finite_multipliers(params)) return false;
+    replace(*product, behind, std::move(params), shortcut);
+    return true;
+  }
+
+  // Kernels for depthwise convolutions have no such multipliers. A curve serves them.
+  [[nodiscard]] bool takes_slopes(NodeId product) const {
+    const Node& node = graph_.node(product);
+    if (node.op_type != "QConv" || node.has_input(3)) return false;
+    const std::int64_t groups = node.get_int("group", 1);
+    const auto& weights = graph_.value(node.inputs[1]).constant;
+    return weights != nullptr && (groups == 1 || groups != weights->shape()[0]);
+  }
+
+  static bool has_finite_multipliers(const QProductParams& params) {
+    const float y = params.result->affine.scale;
+    if (params.residual && !(params.residual->scale / y <= kMaxResidualMultiplier)) return false;
+    const auto scales = params.weight_scales->values<float>();
+    for (std::size_t c = 0; c < params.slopes->positive.size(); ++c) {
+      const float multiplier = params.input.scale * scales[scales.size() == 1 ? 0 : c] / y;
+      if (!std::isfinite(multiplier * params.slopes->positive[c])) return false;
+      if (!std::isfinite(multiplier * params.slopes->negative[c])) return false;
+    }
+    return true;
+  }
+
+  void replace(NodeId product, const std::vector<NodeId>& behind, QProductParams params,
+               const std::optional<Shortcut>& shortcut) {
+    const ValueId output = graph_.node(behind[0]).outputs[0];
+    for (const NodeId id : behind) disconnect(graph_, id);
+    shaped_.lower_node(product, "QConv", std::move(params));
+    graph_.set_output(product, 0, output);
+    if (shortcut) graph_.set_input(product, 3, shortcut->bytes);
+    fused_ = true;
+  }
+
+  ShapedGraph& shaped_;
+  Graph& graph_;
+  bool fused_ = false;
+};
+
+}  // namespace
+
+void fuse_conv_slopes(ShapedGraph& shaped) { SlopeFusion(shaped).run(); }
+
+}  // namespace qtool
