@@ -22,8 +22,8 @@ std::string option_for_fields(std::string_view fields);
 struct FirstFigures {
   std::optional<std::int64_t> calibrated_on{};  ///< number of samples; nullopt if it is not known
   std::string assumed{};  ///< the fields of the preprocessing that nothing says
-  /// Number of functions of one element, such as SiLU, that target `qtool` would run as tables but
-  /// the target of the model does not.
+  /// Number of functions of one element, such as SiLU, that target `qtool` would run on integers
+  /// but the target of the model does not.
   std::int64_t functions_left = 0;
   double integer_share = 0.0;  ///< of the multiplications
   const EvalResult& compared;  ///< INT8 with FP32
@@ -35,7 +35,7 @@ enum class NextStep : std::uint8_t {
   kNamePreprocessing,  ///< the preprocessing is only assumed
   kCheckSamples,       ///< FP32 is no more accurate than guessing
   kAddSamples,         ///< there are too few samples to set ranges
-  kOtherTarget,        ///< as kKeepNodes, but another target runs functions as tables
+  kOtherTarget,        ///< as kKeepNodes, but another target runs such functions on integers
   kKeepNodes,          ///< INT8 differs too often from FP32: search for the cause
   kCompareMore,        ///< too few samples to tell whether INT8 is good enough
   kInspect,            ///< most multiplications stayed in FP32

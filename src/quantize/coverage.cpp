@@ -13,6 +13,7 @@
 #include "graph/op_traits.h"
 #include "qtool/exec/executor.h"
 #include "quantize/follow_plan.h"
+#include "quantize/placement/function_tables.h"
 #include "quantize/placement/operands.h"
 #include "quantize/placement/placement.h"
 
@@ -109,7 +110,8 @@ std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const
 }
 
 std::int64_t count_functions(const Graph& prepared, const Target& target) {
-  const Placement placement = place(prepared, target);
+  Placement placement = place(prepared, target);
+  leave_out_single_nodes(target, prepared, placement.inner_functions);
   return std::ssize(placement.functions) + std::ssize(placement.inner_functions);
 }
 

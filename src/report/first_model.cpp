@@ -149,8 +149,8 @@ std::string sentence_of(NextStep step, const FirstModel& made) {
 
 std::string_view own_target_text() {
   return "target qtool, which runs each of them on integers and scales the channels behind it. "
-         "That is fast in qtool. Other runtimes read the model, compute them in FP32 and may be "
-         "slower than with target cpu";
+         "That is fast in qtool. Other runtimes read the model, compute them and the convolutions "
+         "before them in FP32 and will be slower than with target cpu";
 }
 
 std::string goal_line(const SearchResult& result, const std::string& noun) {

@@ -50,8 +50,8 @@ struct FirstModel {
   std::optional<FirstSearch> searched{};  ///< `quantized` and `compared` are of the found model
   /// Of one run in qtool and in another runtime; empty if they were not measured.
   std::vector<RuntimeTimes> times{};
-  /// Number of functions of one element, such as SiLU, that target `qtool` would run as tables but
-  /// the target of the model does not. 0 if the user named the target.
+  /// Number of functions of one element, such as SiLU, that target `qtool` would run on integers
+  /// but the target of the model does not. 0 if the user named the target.
   std::int64_t functions_left = 0;
   /// The detector whose usual preprocessing is proposed, because some of the preprocessing was
   /// assumed; empty if none is known.

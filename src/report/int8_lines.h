@@ -25,7 +25,8 @@ void add_int8_columns(std::vector<Cell>& row, const std::vector<std::type_identi
 /// The line that names the path of requantization; empty for the default path.
 inline std::string requantization_line(Requantization path) {
   if (path == Requantization::kFloat) return {};
-  return to_text("requantization: ", name_of(path), ", integers only\n");
+  return to_text("requantization: ", name_of(path),
+                 ", integers only except for functions inside convolutions\n");
 }
 
 /// One line for each output of the two models, with the intervals of its SQNR; `noun`: the word for

@@ -57,7 +57,8 @@ struct Outlook {
 std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const Target& target);
 
 /// How many functions of one element a target runs as tables or inside a product in a prepared FP32
-/// network, see Target::fuses_functions and Target::function_producers. Cost: linear in the graph.
+/// network, see Target::fuses_functions and Target::function_producers. Single nodes that every
+/// target lists, such as a LeakyRelu, do not count. Cost: linear in the graph.
 std::int64_t count_functions(const Graph& prepared, const Target& target);
 
 /// The input shapes with which multiplications are counted. Declared axes stay as they are. Open

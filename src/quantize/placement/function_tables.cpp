@@ -38,29 +38,49 @@ bool has_channels_on_axis_1(const Graph& graph, const ElementFunction& function,
   });
 }
 
-// Whether the result of a convolution has two axes behind the channels.
+// The most nodes of a function inside a product. Lowering computes at most kMaxChainSteps steps
+// there, and a node has two at most.
+constexpr std::size_t kMostInnerNodes = 8;
+
+// Whether a node is a convolution whose result has two axes behind the channels.
 bool makes_images(const Graph& graph, const Node& convolution) {
-  return graph.is_constant(convolution.inputs[1]) &&
+  return convolution.is("Conv") && graph.is_constant(convolution.inputs[1]) &&
          graph.value(convolution.inputs[1]).constant->shape().rank() == 4;
 }
 
-// Whether the epilogue of a convolution can compute a node. Each constant is a single number; a Mul
-// at the end of the function may have one per channel.
-bool runs_in_epilogue(const Graph& graph, const Node& node, bool is_last) {
-  constexpr std::string_view kOps[] = {"Add",       "Clip",      "Div", "Erf",
-                                       "HardSwish", "LeakyRelu", "Mul", "Relu",
-                                       "Sigmoid",   "Softplus",  "Sub", "Tanh"};
-  if (std::ranges::none_of(kOps, [&](std::string_view op) { return node.is(op); })) return false;
-  return (is_last && node.is("Mul")) || std::ranges::none_of(node.inputs, [&](ValueId input) {
+// Whether each channel has a filter of its own. `convolution`: see makes_images().
+bool is_depthwise(const Graph& graph, const Node& convolution) {
+  const std::int64_t groups = convolution.get_int("group", 1);
+  return groups > 1 && graph.value(convolution.inputs[1]).constant->shape()[0] == groups;
+}
+
+// Whether a function ends with a Mul by one constant per channel, and other nodes precede it.
+bool ends_with_factors(const Graph& graph, const ElementFunction& function) {
+  const Node& last = graph.node(function.nodes.back());
+  return function.nodes.size() > 1 && last.is("Mul") &&
+         std::ranges::any_of(last.inputs, [&](ValueId input) {
            return channel_axis_from_end(graph, input).has_value();
          });
 }
 
+// Whether the epilogue of a convolution can compute a node of a function. Each constant is a single
+// number; a Mul at the end may have one per channel.
+bool runs_in_epilogue(const Graph& graph, const ElementFunction& function, NodeId id) {
+  constexpr std::string_view kOps[] = {"Add",       "Clip",      "Div", "Erf",
+                                       "HardSwish", "LeakyRelu", "Mul", "Relu",
+                                       "Sigmoid",   "Softplus",  "Sub", "Tanh"};
+  const Node& node = graph.node(id);
+  if (std::ranges::none_of(kOps, [&](std::string_view op) { return node.is(op); })) return false;
+  if (id == function.nodes.back() && ends_with_factors(graph, function)) return true;
+  return std::ranges::none_of(
+      node.inputs, [&](ValueId input) { return channel_axis_from_end(graph, input).has_value(); });
+}
+
 }  // namespace
 
-std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Target& target,
-                                                 const ElementTypes& types, const Tail& tail,
-                                                 const IdMap<ValueId, char>& fixed) {
+std::vector<ElementFunction> smooth_functions(const Graph& graph, const Target& target,
+                                              const ElementTypes& types, const Tail& tail,
+                                              const IdMap<ValueId, char>& fixed) {
   if (!target.fuses_functions) return {};
   std::vector<ElementFunction> functions = element_functions(graph);
   std::erase_if(functions, [&](const ElementFunction& function) {
@@ -86,6 +106,7 @@ bool runs_inside_product(const Graph& graph, const Target& target,
                          const ElementFunction& function) {
   const NodeId product = graph.value(function.input).producer;
   if (product == kNoNode || graph.is_output(function.input)) return false;
+  if (function.nodes.size() > kMostInnerNodes) return false;
   const Node& node = graph.node(product);
   const auto& producers = target.function_producers;
   if (std::ranges::find(producers, node.op_type) == producers.end()) return false;
@@ -93,10 +114,20 @@ bool runs_inside_product(const Graph& graph, const Target& target,
   const auto contains = [&](NodeId id) {
     return std::ranges::find(function.nodes, id) != function.nodes.end();
   };
-  return std::ranges::all_of(graph.consumers(function.input), contains) &&
-         std::ranges::all_of(function.nodes, [&](NodeId id) {
-           return runs_in_epilogue(graph, graph.node(id), id == function.nodes.back());
+  if (!std::ranges::all_of(graph.consumers(function.input), contains)) return false;
+  return has_slopes(graph, function) || std::ranges::all_of(function.nodes, [&](NodeId id) {
+           return runs_in_epilogue(graph, function, id);
          });
+}
+
+bool has_slopes(const Graph& graph, const ElementFunction& function) {
+  const Node& first = graph.node(function.nodes.front());
+  const NodeId product = graph.value(function.input).producer;
+  if (!(first.is("LeakyRelu") || first.is("PRelu")) || product == kNoNode) return false;
+  const Node& convolution = graph.node(product);
+  if (!makes_images(graph, convolution) || is_depthwise(graph, convolution)) return false;
+  return function.nodes.size() == 1 ||
+         (function.nodes.size() == 2 && ends_with_factors(graph, function));
 }
 
 bool take_out_alone(std::vector<ElementFunction>& functions, NodeId id) {

@@ -23,6 +23,7 @@ class Fuser {
     fused_.adder.resize(nodes, kNoNode);
     fused_.function.resize(nodes, -1);
     fused_.inner.resize(nodes, 0);
+    has_slopes_.resize(nodes, 0);
   }
 
   Fusions run() {
@@ -61,18 +62,24 @@ class Fuser {
     }
   }
 
-  /// A function that alone reads the result of a product runs inside the product.
+  /// A function that alone reads the result of a product runs inside the product. If the product
+  /// stays in FP32, so does the function: calibration has no range for the tensor between them.
   void fuse_functions() {
     std::erase_if(functions_, [&](ElementFunction& function) {
       if (!runs_inside_product(graph_, target_, function)) return false;
       const NodeId product = graph_.value(function.input).producer;
-      if (!accepted(product) || fused_.activation[product] != kNoNode) return false;
+      if (fused_.activation[product] != kNoNode) return false;
+      if (!accepted(product)) {
+        for (const NodeId id : function.nodes) refusal_[id] = kProductInFloat;
+        return true;
+      }
       for (const NodeId id : function.nodes) {
         refusal_[id].clear();
         fused_.fused_into[id] = product;
         fused_.inner[id] = 1;
       }
       fused_.activation[product] = function.nodes.back();
+      has_slopes_[function.nodes.back()] = has_slopes(graph_, function) ? 1 : 0;
       fused_.inner_functions.push_back(std::move(function));
       return true;
     });
@@ -108,11 +115,11 @@ class Fuser {
       for (const ValueId operand : node.inputs) {
         const NodeId producer = graph_.value(operand).producer;
         if (producer == kNoNode || !accepted(producer) || graph_.is_output(operand) ||
-            graph_.consumers(operand).size() != 1 ||
-            std::find(producers.begin(), producers.end(), graph_.node(producer).op_type) ==
-                producers.end()) {
+            graph_.consumers(operand).size() != 1) {
           continue;
         }
+        const NodeId product = has_slopes_[producer] != 0 ? fused_.fused_into[producer] : producer;
+        if (std::ranges::find(producers, graph_.node(product).op_type) == producers.end()) continue;
         fused_.residual[id] = operand;
         fused_.adder[producer] = id;
         break;
@@ -124,6 +131,7 @@ class Fuser {
   const Target& target_;
   IdMap<NodeId, std::string>& refusal_;  // why it stays FP32; empty: accepted
   std::vector<ElementFunction>& functions_;
+  IdMap<NodeId, char> has_slopes_;  // of the last node of an inner function: see has_slopes()
   Fusions fused_;
 };
 

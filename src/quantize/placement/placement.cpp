@@ -36,7 +36,7 @@ class Placer {
     for (const NodeId id : graph_.nodes()) {
       if (listed(id) && accepted(id)) refusal_[id] = refuse_fixed(graph_, id, fixed_);
     }
-    functions_ = functions_as_tables(graph_, target_, types_, tail, fixed_);
+    functions_ = smooth_functions(graph_, target_, types_, tail, fixed_);
     exclude(match_nodes(graph_, options_.exclude));
   }
 
@@ -112,11 +112,11 @@ class Placer {
       placement.nodes.push_back(describe(id));
       if (adds_inside(id)) ++placement.residuals;
     }
-    const auto not_wanted = [&](const ElementFunction& function) {
-      return wanted_[function.output] == 0;
-    };
-    std::erase_if(functions_, not_wanted);
-    std::erase_if(fused_.inner_functions, not_wanted);
+    std::erase_if(functions_,
+                  [&](const ElementFunction& function) { return wanted_[function.output] == 0; });
+    std::erase_if(fused_.inner_functions, [&](const ElementFunction& function) {
+      return !runs_inside(function.nodes.back());
+    });
     placement.functions = std::move(functions_);
     placement.inner_functions = std::move(fused_.inner_functions);
     placement.source = std::move(source_);
@@ -218,17 +218,21 @@ class Placer {
 
   /// Whether the integer kernel of a node, with its fused activation, can only write integers.
   [[nodiscard]] bool writes_integers_only(NodeId id) const {
-    if (id == kNoNode) return false;
+    if (id == kNoNode || fused_.inner[id] != 0) return false;  // it can run behind the product
     const NodeId main = fused_.fused_into[id] == kNoNode ? id : fused_.fused_into[id];
     const auto& ops = target_.integer_result_ops;
     return accepted(main) &&
            std::find(ops.begin(), ops.end(), graph_.node(main).op_type) != ops.end();
   }
 
-  /// Whether a node is part of a function that would run inside a product if anything read the
-  /// result as integers.
-  [[nodiscard]] bool stays_outside(NodeId id) const {
-    return fused_.inner[id] != 0 && wanted_[result_of(fused_.fused_into[id])] == 0;
+  /// Whether what is fused into a node runs there. A function does so only if anything reads its
+  /// result as integers, or if it is added to a shortcut inside the product.
+  [[nodiscard]] bool runs_inside(NodeId id) const {
+    const NodeId main = fused_.fused_into[id];
+    if (!runs_on_integers(main)) return false;
+    const NodeId last = fused_.activation[main];
+    return fused_.inner[id] == 0 || wanted_[first_output(graph_.node(last))] != 0 ||
+           adds_inside(last);
   }
 
   void decide(ValueId id) {
@@ -251,6 +255,14 @@ class Placer {
     wanted_[id] = read_as_integers || for_producer ? 1 : 0;
   }
 
+  /// Why what is fused into a node does not run there.
+  [[nodiscard]] std::string why_outside(NodeId main) const {
+    if (!accepted(main)) return std::string(kProductInFloat);
+    const ValueId result = result_of(main);
+    if (options_.has_range && !quantizable(result)) return no_range("result", result);
+    return "its result is read in FP32 only";
+  }
+
   [[nodiscard]] NodePlacement describe(NodeId id) const {
     const Node& node = graph_.node(id);
     const bool ranks = listed(id) && runs_on_integers(id);  // an ArgMax writes positions
@@ -258,8 +270,8 @@ class Placer {
     if (!accepted(id)) return {id, NodeRole::kFloat, refusal_[id]};
     const NodeId main = fused_.fused_into[id];
     if (main != kNoNode) {
-      if (runs_on_integers(main) && !stays_outside(id)) return {id, NodeRole::kFused, {}};
-      return {id, NodeRole::kFloat, "its result is read in FP32 only"};
+      if (runs_inside(id)) return {id, NodeRole::kFused, {}};
+      return {id, NodeRole::kFloat, why_outside(main)};
     }
     if (runs_on_integers(id)) {
       return {id, moves(id) ? NodeRole::kPassing : NodeRole::kInteger, {}};

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -60,10 +61,9 @@ class Equalizer {
                      [](const ActivationEntry& e) { return !e.observed.channel_maxs.empty(); })) {
       return {0, "the table has no statistics per channel"};
     }
-    std::vector<ElementFunction> functions = context_.placement.functions;
-    functions.insert(functions.end(), context_.placement.inner_functions.begin(),
-                     context_.placement.inner_functions.end());
-    factors_ = add_channel_factors(graph_, functions);
+    factors_ = add_channel_factors(graph_, context_.placement.functions);
+    std::ranges::copy(add_channel_factors(graph_, context_.placement.inner_functions),
+                      std::back_inserter(factors_));
     const RewriteOutcome outcome = scale();
     remove_idle_factors(graph_, factors_);
     return outcome;

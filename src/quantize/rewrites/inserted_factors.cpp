@@ -38,12 +38,40 @@ bool is_idle(const Graph& graph, const ChannelFactor& factor) {
   return std::ranges::all_of(values, [](float value) { return value == 1.0F; });
 }
 
+// Whether factors of channels go through a function, as through a LeakyRelu.
+bool passes_factors_on(const Graph& graph, const std::vector<NodeId>& nodes) {
+  return std::ranges::all_of(nodes, [&](NodeId id) {
+    return traits_of(graph.node(id)).keeps_channels == ChannelRule::kAlways;
+  });
+}
+
+// The factors of the Mul by one constant per channel with which a function ends, as a constant of
+// its own that is the second input. Nothing for other functions, and if it is the whole function.
+std::optional<ValueId> own_factors(Graph& graph, const std::vector<NodeId>& nodes,
+                                   std::int64_t channels) {
+  const NodeId last = nodes.back();
+  if (nodes.size() < 2 || !graph.node(last).is("Mul")) return std::nullopt;
+  for (const std::size_t i : {0U, 1U}) {
+    const ValueId factors = graph.node(last).inputs[i];
+    if (!channel_axis_from_end(graph, factors)) continue;
+    const Tensor& constant = *graph.value(factors).constant;
+    if (constant.elements() != channels) return std::nullopt;
+    const ValueId own =
+        graph.add_constant(graph.unique_name(graph.value(factors).name), constant.clone());
+    graph.set_input(last, 0, graph.node(last).inputs[1 - i]);
+    graph.set_input(last, 1, own);
+    return own;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<ChannelFactor> add_channel_factors(Graph& graph,
                                                std::span<const ElementFunction> functions) {
   std::vector<ChannelFactor> factors;
   for (const auto& [x, y, nodes] : functions) {
+    if (passes_factors_on(graph, nodes)) continue;
     const NodeId layer = graph.value(x).producer;
     if (layer == kNoNode || traits_of(graph.node(layer)).kind != OpKind::kConvolution) continue;
     const auto ports = weight_ports(graph, layer);
@@ -66,6 +94,10 @@ std::vector<ChannelFactor> add_channel_factors(Graph& graph,
     }
     const ValueId before = constant(x);
     factors.push_back({add_mul(graph, x, before, function_input), before, false});
+    if (const auto own = own_factors(graph, nodes, ports->channels)) {
+      factors.push_back({nodes.back(), *own, true});
+      continue;
+    }
     const ValueId function_output = unscaled(y);
     graph.set_output(nodes.back(), 0, function_output);
     const ValueId behind = constant(y);

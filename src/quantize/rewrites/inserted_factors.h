@@ -15,7 +15,10 @@ struct ChannelFactor {
   bool behind = false;         ///< whether the Mul is after its function, not before
 };
 
-/// Inserts a Mul by ones before and after each function whose input is the result of a convolution.
+/// Inserts a Mul by ones before and after each function whose input is the result of a convolution,
+/// unless factors go through the function anyway.
+/// If a function ends with a Mul by one constant per channel, that node takes the place of the Mul
+/// after it.
 /// These nodes make it possible to scale the channels of the tensors around the function. The
 /// tensors keep their names and numbers; the tensors that the function itself reads and writes are
 /// new. Cost: sorting the graph once.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -309,6 +310,47 @@ TEST(Equalize, AddsNothingToFunctionsThatNeedNoFactors) {
   for (const char* name : {"c1_out_factors", "s1_out_factors"}) {
     EXPECT_EQ(node_named(ground.graph(), name), kNoNode) << name;
   }
+}
+
+// conv -> function -> depthwise -> conv
+Net net_with(const std::function<std::string(Net&, const std::string&)>& function) {
+  Net net;
+  const auto c1 = uneven_conv(net, "c1", net.input("x", {1, 3, 12, 12}), 8, 3, 1, 31, 0.1F);
+  const auto c2 = uneven_conv(net, "c2", function(net, c1), 8, 8, 8, 32, 10.0F);
+  net.output(uneven_conv(net, "c3", c2, 4, 8, 1, 33, 1.0F));
+  return net;
+}
+
+TEST(Equalize, ScalesThroughALeakyReluInsideAConvolution) {
+  const Executor fp32(prepare(net_with([](Net& net, const std::string& x) {
+                                return net.op("LeakyRelu", "leaky", {x});
+                              }).graph));
+  CalibrateOptions calibrated;
+  calibrated.target = "qtool";
+  const CalibrationTable table = table_of(fp32, calibrated);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, for_qtool(equalized()));
+  EXPECT_EQ(ground.placement().inner_functions.size(), 1U);
+  EXPECT_EQ(node_named(ground.graph(), "leaky_out_factors"), kNoNode);
+  EXPECT_LT(largest_difference(fp32.graph(), ground.graph(), 40), 1e-5);
+  const std::vector<float> by = factors(table, ground.table(), "leaky_out");
+  EXPECT_LT(*std::ranges::min_element(by), 0.3F);
+}
+
+TEST(Equalize, ScalesTheFactorsWithWhichAFunctionEnds) {
+  const Executor fp32(prepare(net_with([](Net& net, const std::string& x) {
+                                net.constant("gamma", random_floats({8, 1, 1}, 9, 0.5F, 2.0F));
+                                const auto y = net.op("Tanh", "tanh", {x});
+                                return net.op("Mul", "scaled", {"gamma", y});
+                              }).graph));
+  CalibrateOptions calibrated;
+  calibrated.target = "qtool";
+  const CalibrationTable table = table_of(fp32, calibrated);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, for_qtool(equalized()));
+  EXPECT_EQ(ground.placement().inner_functions.size(), 1U);
+  EXPECT_EQ(ground.graph().nodes().size(), fp32.graph().nodes().size());
+  EXPECT_LT(largest_difference(fp32.graph(), ground.graph(), 40), 1e-5);
+  const std::vector<float> by = factors(table, ground.table(), "scaled_out");
+  EXPECT_LT(*std::ranges::min_element(by), 0.9F);
 }
 
 TEST(Equalize, PassesTheGateOfSqueezeAndExcitation) {

@@ -229,7 +229,7 @@ TEST(Verdict, SaysWhatTheOwnTargetCostsInOtherRuntimes) {
   made.compared.outputs.back().pooled_sqnr_db = 12.0;
   const Advice advice = advise(figures_of(made));
   ASSERT_EQ(advice.step, NextStep::kOtherTarget);
-  const std::string said = "Other runtimes read the model, compute them in FP32";
+  const std::string said = "Other runtimes read the model, compute them and the convolutions";
   EXPECT_THAT(verdict_of(advice, made.compared, nullptr, {}, {}).next, HasSubstr(said));
   EXPECT_THAT(text_of(made, advice, {}), HasSubstr(said));
 }
