@@ -27,9 +27,9 @@ declare -A SHARES=(
 )
 # The number of inputs of a fixed run, about 12 s of processor time for each share.
 declare -A FIXED=(
-  [run_model]=12000 [quantize_model]=10000 [load_onnx]=120000 [read_table]=60000 [read_formats]=60000
-  [read_statistics]=60000 [read_settings]=60000 [read_lists]=60000 [read_tensors]=60000 [read_partial]=60000
-  [decode_image]=60000 [compare_networks]=70
+  [run_model]=12000 [quantize_model]=10000 [load_onnx]=80000 [read_table]=40000 [read_formats]=40000
+  [read_statistics]=40000 [read_settings]=40000 [read_lists]=40000 [read_tensors]=40000 [read_partial]=40000
+  [decode_image]=40000 [compare_networks]=50
 )
 TARGETS=("$@")
 (($#)) || mapfile -t TARGETS < <(printf '%s\n' "${!SHARES[@]}" | sort)

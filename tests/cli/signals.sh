@@ -8,13 +8,14 @@ start() {
   pid=$!
 }
 
-# Waits until a command succeeds; not after qtool has ended, nor after two minutes.
+# Waits until a command succeeds. Ends the case if qtool ends before, and after two minutes.
 wait_until() { # wait_until COMMAND...
   for _ in $(seq 1200); do
     ! "$@" 2>/dev/null || return 0
-    kill -0 "$pid" 2>/dev/null || return 0
+    kill -0 "$pid" 2>/dev/null || break
     sleep 0.1
   done
+  "$@" 2>/dev/null || { echo "waited in vain for: $*"; kill -KILL "$pid"; exit 99; }
 }
 
 # Whether the process is qtool by now, no longer a shell or env, and catches SIGINT, which is bit 1.
