@@ -1,6 +1,7 @@
 // A QConv with a real result, a LeakyRelu or PRelu behind it and the QuantizeLinear of its result
 // become one QConv with other multipliers for sums below 0. It may also take in a Mul by one factor
-// per channel, which equalization writes, and the Add of a shortcut.
+// per channel, which equalization writes, the Add of a shortcut, and a Relu or Clip before the
+// rounding.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -9,10 +10,12 @@
 #include <variant>
 #include <vector>
 
+#include "graph/clamp.h"
 #include "graph/edit.h"
 #include "kernels/conv/conv.h"
 #include "lower/channel_mul.h"
 #include "lower/passes.h"
+#include "lower/qdq_clusters.h"
 #include "lower/real_product.h"
 
 namespace qtool {
@@ -44,11 +47,11 @@ class SlopeFusion {
     return shaped_.infos[a] && shaped_.infos[b] && shaped_.info(a).shape == shaped_.info(b).shape;
   }
 
-  // The slopes below 0 of a LeakyRelu or PRelu, one for each channel. Empty for other nodes.
+  // The slopes below 0 of a LeakyRelu or PRelu, one for each channel. Empty if they vary otherwise.
   [[nodiscard]] std::vector<float> slopes_of(const Node& node, std::int64_t channels) const {
     const auto count = static_cast<std::size_t>(channels);
     if (node.is("LeakyRelu")) return std::vector<float>(count, node.get_float("alpha", 0.01F));
-    if (!node.is("PRelu") || !graph_.is_constant(node.inputs[1])) return {};
+    if (!graph_.is_constant(node.inputs[1])) return {};
     const Tensor& constant = *graph_.value(node.inputs[1]).constant;
     if (constant.dtype() != DType::kFloat32) return {};
     if (constant.elements() == 1) return std::vector<float>(count, constant.values<float>()[0]);
@@ -70,50 +73,62 @@ class SlopeFusion {
   }
 
   void fuse(NodeId rounding) {
-    if (graph_.node(rounding).has_input(1)) return;
-    const ValueId x = graph_.node(rounding).inputs[0];
-    if (fuse_behind(x, rounding, {rounding}, std::nullopt)) return;
-    const NodeId add = producer_for(graph_, x, rounding);
+    const auto* edge = std::get_if<EdgeParams>(&shaped_.lowered(rounding).params);
+    if (edge == nullptr || graph_.node(rounding).has_input(1)) return;
+    QuantizedResult result{edge->affine};
+    ValueId x = graph_.node(rounding).inputs[0];
+    std::vector<NodeId> behind{rounding};
+    const NodeId last = producer_for(graph_, x, rounding);
+    const std::optional<Range> clamp =
+        last == kNoNode ? std::nullopt : clamp_of(graph_, graph_.node(last));
+    if (clamp && clamp->min <= clamp->max) {
+      result.low = quantized_bound(clamp->min, result.affine);
+      result.high = quantized_bound(clamp->max, result.affine);
+      x = graph_.node(last).inputs[0];
+      behind.push_back(last);
+    }
+    if (fuse_behind(x, behind, result, std::nullopt)) return;
+    const NodeId add = producer_for(graph_, x, behind.back());
     if (add == kNoNode || !graph_.node(add).is("Add")) return;
+    behind.push_back(add);
     for (const std::size_t i : {0U, 1U}) {
       const ValueId sum = graph_.node(add).inputs[i];
       if (!same_shape(sum, x)) continue;
       const std::optional<Shortcut> shortcut = shortcut_of(graph_.node(add), 1 - i);
-      if (!shortcut || !same_shape(shortcut->bytes, x)) continue;
-      if (fuse_behind(sum, add, {rounding, add}, shortcut)) return;
+      if (shortcut && fuse_behind(sum, behind, result, shortcut)) return;
     }
   }
 
-  // Makes one operator of what computes the real tensor `x`, which the node `reader` alone reads,
-  // and of the nodes `behind`, the first of which rounds.
-  bool fuse_behind(ValueId x, NodeId reader, std::vector<NodeId> behind,
+  // Makes one operator of what computes the real tensor `x` and of the nodes `behind`. The first of
+  // these rounds, and the last one alone reads `x`.
+  bool fuse_behind(ValueId x, std::vector<NodeId> behind, const QuantizedResult& result,
                    const std::optional<Shortcut>& shortcut) {
-    if (!shaped_.infos[x] || shaped_.info(x).shape.rank() != 4) return false;
-    const std::int64_t channels = shaped_.info(x).shape[1];
-    Slopes slopes;
-    slopes.positive.assign(static_cast<std::size_t>(channels), 1.0F);
-    if (const std::optional<ChannelMul> mul = channel_mul(shaped_, x, reader)) {
-      const auto factors = graph_.value(mul->factors).constant->values<float>();
-      slopes.positive.assign(factors.begin(), factors.end());
+    const std::optional<ChannelMul> mul = channel_mul(shaped_, x, behind.back());
+    if (mul) {
       behind.push_back(mul->node);
-      reader = mul->node;
       x = mul->x;
     }
-    const NodeId function = producer_for(graph_, x, reader);
+    const NodeId function = producer_for(graph_, x, behind.back());
     if (function == kNoNode) return false;
-    slopes.negative = slopes_of(graph_.node(function), channels);
+    const Node& node = graph_.node(function);
+    if (!node.is("LeakyRelu") && !node.is("PRelu")) return false;
+    behind.push_back(function);
+    const std::optional<NodeId> product = real_product(shaped_, node.inputs[0], {function});
+    if (!product || !same_shape(node.inputs[0], x)) return false;
+    const std::int64_t channels = channels_with_slopes(*product);
+    if (channels == 0) return false;
+    Slopes slopes{std::vector<float>(static_cast<std::size_t>(channels), 1.0F),
+                  slopes_of(node, channels)};
     if (slopes.negative.empty()) return false;
+    if (mul) {
+      const auto factors = graph_.value(mul->factors).constant->values<float>();
+      slopes.positive.assign(factors.begin(), factors.end());
+    }
     for (std::size_t c = 0; c < slopes.negative.size(); ++c) {
       slopes.negative[c] *= slopes.positive[c];
     }
-    behind.push_back(function);
-    const ValueId own = graph_.node(function).inputs[0];
-    const std::optional<NodeId> product = real_product(shaped_, own, {function});
-    if (!product || !takes_slopes(*product) || !same_shape(own, x)) return false;
-    const auto* edge = std::get_if<EdgeParams>(&shaped_.lowered(behind[0]).params);
-    if (edge == nullptr) return false;
     auto params = std::get<QProductParams>(shaped_.lowered(*product).params);
-    params.result = QuantizedResult{edge->affine};
+    params.result = result;
     params.slopes = std::move(slopes);
     if (shortcut) params.residual = shortcut->affine;
     if (!has_finite_multipliers(params)) return false;
@@ -121,13 +136,16 @@ class SlopeFusion {
     return true;
   }
 
-  // Kernels for depthwise convolutions have no such multipliers. A curve serves them.
-  [[nodiscard]] bool takes_slopes(NodeId product) const {
+  // The channels of a convolution of images that takes slopes, otherwise 0. Kernels for depthwise
+  // convolutions have no such multipliers; a curve serves them.
+  [[nodiscard]] std::int64_t channels_with_slopes(NodeId product) const {
     const Node& node = graph_.node(product);
-    if (node.op_type != "QConv" || node.has_input(3)) return false;
-    const std::int64_t groups = node.get_int("group", 1);
+    if (node.op_type != "QConv" || node.has_input(3)) return 0;
     const auto& weights = graph_.value(node.inputs[1]).constant;
-    return weights != nullptr && (groups == 1 || groups != weights->shape()[0]);
+    if (weights == nullptr || weights->shape().rank() != 4) return 0;
+    const std::int64_t groups = node.get_int("group", 1);
+    const std::int64_t channels = weights->shape()[0];
+    return groups == 1 || groups != channels ? channels : 0;
   }
 
   static bool has_finite_multipliers(const QProductParams& params) {

@@ -9,14 +9,11 @@
 #include "kernels/conv/conv.h"
 
 namespace qtool {
-namespace {
 
 std::int32_t quantized_bound(float bound, const Affine& affine) {
   if (std::isinf(bound)) return bound > 0 ? kU8Limits.max : kU8Limits.min;
   return quantize_value(bound, affine, kU8Limits);
 }
-
-}  // namespace
 
 bool are_finite(std::initializer_list<float> multipliers) {
   return std::all_of(multipliers.begin(), multipliers.end(),

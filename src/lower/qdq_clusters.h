@@ -13,6 +13,9 @@
 
 namespace qtool {
 
+/// The byte of a bound of a Relu or Clip; the first or last byte for an infinite one.
+std::int32_t quantized_bound(float bound, const Affine& affine);
+
 /// Whether all multipliers are finite. Scales of very different magnitude can have ratios or
 /// products beyond the range of floats. No kernel may multiply by these, so such a node stays in
 /// FP32.

@@ -52,7 +52,8 @@ void check_curve(const Epilogue& epilogue) {
                 to_text("convolution: a curve has the offset ", curve.offset, ", ",
                         curve.place_bits, " bits for the place and the zero point ",
                         curve.zero_point, epilogue.residual ? ", and there is a residual" : "",
-                        ", expected at most 32768, 11 or 12, 0 to 255, and no residual"));
+                        epilogue.negative.empty() ? "" : ", and there are negative multipliers",
+                        ", expected at most 32768, 11 or 12, 0 to 255, and neither of these"));
   }
   for (const CurveFactor& factor : epilogue.factors) {
     if (factor.shift < 0 || factor.shift > CurveFactor::kMostShift) {

@@ -124,6 +124,7 @@ bool has_slopes(const Graph& graph, const ElementFunction& function) {
   const Node& first = graph.node(function.nodes.front());
   const NodeId product = graph.value(function.input).producer;
   if (!(first.is("LeakyRelu") || first.is("PRelu")) || product == kNoNode) return false;
+  if (first.inputs[0] != function.input) return false;
   const Node& convolution = graph.node(product);
   if (!makes_images(graph, convolution) || is_depthwise(graph, convolution)) return false;
   return function.nodes.size() == 1 ||

@@ -140,13 +140,19 @@ class Placer {
   /// Whether an operand of an Add is the result of the product into which the Add is fused. It then
   /// exists only inside that product and needs no pair.
   [[nodiscard]] bool takes_in(NodeId id, ValueId operand) const {
-    return fused_.residual[id] == operand && accepted(graph_.value(operand).producer);
+    return fused_.residual[id] == operand && accepted(main_of(graph_.value(operand).producer));
   }
 
   /// Whether a product adds its result to a shortcut before it rounds. Its result then needs no
   /// pair.
   [[nodiscard]] bool adds_inside(NodeId id) const {
-    return fused_.adder[id] != kNoNode && accepted(id) && runs_on_integers(fused_.adder[id]);
+    return fused_.adder[id] != kNoNode && accepted(main_of(id)) &&
+           runs_on_integers(fused_.adder[id]);
+  }
+
+  /// The node that a node runs inside of, or the node itself.
+  [[nodiscard]] NodeId main_of(NodeId id) const {
+    return fused_.fused_into[id] == kNoNode ? id : fused_.fused_into[id];
   }
 
   /// Whether the back-end will move a pair across a node: the node only moves values, and one of
@@ -219,7 +225,7 @@ class Placer {
   /// Whether the integer kernel of a node, with its fused activation, can only write integers.
   [[nodiscard]] bool writes_integers_only(NodeId id) const {
     if (id == kNoNode || fused_.inner[id] != 0) return false;  // it can run behind the product
-    const NodeId main = fused_.fused_into[id] == kNoNode ? id : fused_.fused_into[id];
+    const NodeId main = main_of(id);
     const auto& ops = target_.integer_result_ops;
     return accepted(main) &&
            std::find(ops.begin(), ops.end(), graph_.node(main).op_type) != ops.end();

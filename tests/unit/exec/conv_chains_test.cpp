@@ -81,10 +81,10 @@ std::vector<ChainCase> narrow_cases() {
          net.output_narrow(
              net.silu(net.conv(x(net), "c", {24, 6, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}})));
        }},
-      {"LeakyRelu", kLarge,
+      {"LeakyReluBehindDepthwise", kLarge,
        [=](ChainedNet& net) {
-         net.output_narrow(net.op("LeakyRelu", "leaky", {net.conv(x(net), "c", {40, 6, 1, 1})},
-                                  {{"alpha", 0.2F}}));
+         const auto y = net.conv(x(net), "c", {6, 1, 3, 3}, {{"group", std::int64_t{6}}});
+         net.output_narrow(net.op("LeakyRelu", "leaky", {y}, {{"alpha", 0.2F}}));
        }},
       {"HardSwishBehindStridesAndDilations", kLarge,
        [=](ChainedNet& net) {

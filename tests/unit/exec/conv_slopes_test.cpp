@@ -123,8 +123,59 @@ INSTANTIATE_TEST_SUITE_P(
                     const auto y = net.op("LeakyRelu", "leaky", {net.conv(x, {6, 6, 1, 1})});
                     return net.op("Add", "sum", {x, y});
                   },
+                  "c_out"},
+        SlopeCase{"ShortcutOfAPixelAndClip",
+                  [](SlopeNet& net) {
+                    const auto x = net.x();
+                    const auto y = net.prelu(net.conv(x, {6, 6, 1, 1}), 6);
+                    const auto mean = net.qdq(net.op("GlobalAveragePool", "mean", {x}), 0.01F, 90);
+                    net.constant("low", Tensor::scalar(-0.5F));
+                    net.constant("high", Tensor::scalar(2.5F));
+                    const auto sum = net.op("Add", "sum", {mean, y});
+                    return net.op("Clip", "clip", {sum, "low", "high"});
+                  },
                   "c_out"}),
     [](const auto& each) { return each.param.name; });
+
+// Equal weights are packed once, but not for different slopes. No path of requantization changes
+// what a slope does.
+TEST(ConvSlopesOf, EqualWeightsStayApart) {
+  SlopeNet net;
+  net.input("x", {2, 6, 31, 17});
+  const auto x = net.x();
+  const auto w = net.weights("w", {8, 6, 1, 1}, 0);
+  for (const float alpha : {0.1F, 0.7F}) {
+    const std::string name = alpha < 0.5F ? "a" : "b";
+    const auto c = net.op("Conv", "c" + name, {x, w});
+    const auto y = net.op("LeakyRelu", "leaky" + name, {c}, {{"alpha", alpha}});
+    net.output(net.qdq(y, 0.05F, 100));
+  }
+  const Executor executor(prepare(Graph(net.graph)));
+  const Tensor input = random_floats({2, 6, 31, 17}, 5, -2.0F, 2.0F);
+  const auto run = [&](Requantization path) {
+    CompileOptions options;
+    options.requantization = path;
+    const auto plan = executor.compile({}, options);
+    Workspace workspace;
+    const auto outputs = plan->run(std::array<TensorView, 1>{input}, workspace);
+    std::vector<std::vector<float>> values;
+    for (const auto& output : outputs) {
+      const auto floats = output.values<float>();
+      values.emplace_back(floats.begin(), floats.end());
+    }
+    return values;
+  };
+  const auto values = run(Requantization::kFloat);
+  EXPECT_EQ(run(Requantization::kGemmlowp), values);
+  // At 0.1, a value below 0 is a seventh of the value at 0.7.
+  std::size_t below = 0;
+  for (std::size_t i = 0; i < values[0].size(); ++i) {
+    if (values[1][i] > -0.7F || values[1][i] < -4.9F) continue;  // the bytes end at -5
+    ++below;
+    ASSERT_NEAR(values[0][i] * 7.0F, values[1][i], 0.3F);
+  }
+  EXPECT_GT(below, 100U);
+}
 
 // Depthwise convolutions do not know several slopes, and a function of factors for each pixel is
 // none of channels.
