@@ -106,9 +106,8 @@ QTOOL_INLINE inline __m256 curve_number(__m256i sums, __m256 multiplier,
 }
 
 // As pack_bytes(), with the bytes that a curve of 16 kParts segments gives for two rows of 16
-// numbers. The coefficients
-// of both rows are looked up together: vpshufb gives the low bytes of 32 coefficients, then the
-// high bytes, and unpacking makes the words of each row.
+// numbers. The coefficients of both rows are looked up together: vpshufb gives the low bytes of 32
+// coefficients, then the high bytes, and unpacking makes the words of each row.
 template <unsigned kParts>
 QTOOL_INLINE inline __m256i pack_curve(const __m256* first, const __m256* second,
                                        const CurveVectors& curve) {
@@ -228,33 +227,35 @@ QTOOL_INLINE inline auto packs_onto(const CurveVectors& curve) {
              QTOOL_INLINE { return pack_curve<kParts>(first, second, curve); };
 }
 
-template <unsigned kParts>
-QTOOL_INLINE inline void store_on_parts(const CurveVectors& curve, const __m256* multiplier,
-                                        const __m256i* sums, unsigned rows, std::int64_t count,
-                                        std::uint8_t* to, std::int64_t stride) {
+// Stores the first `count` bytes of each of `rows` rows of 16 sums. `number(sums, half)`: what
+// `pack` takes for eight sums, of the lower or upper half of the channels.
+template <typename Number, typename Pack>
+QTOOL_INLINE inline void store_sums_as(const Number& number, const Pack& pack, const __m256i* sums,
+                                       unsigned rows, std::int64_t count, std::uint8_t* to,
+                                       std::int64_t stride) {
   __m256 numbers[4];
   const auto set_numbers = [&](unsigned vectors) QTOOL_INLINE {
-    for (unsigned i = 0; i < vectors; ++i) {
-      numbers[i] = curve_number(sums[i], multiplier[i % 2], curve);
-    }
+    for (unsigned i = 0; i < vectors; ++i) numbers[i] = number(sums[i], i % 2);
   };
   for (; rows > 1; rows -= 2, sums += 4, to += 2 * stride) {
     set_numbers(4);
-    store_rows<2>(numbers, packs_onto<kParts>(curve), count, to, stride);
+    store_rows<2>(numbers, pack, count, to, stride);
   }
   if (rows == 0) return;
   set_numbers(2);
-  store_rows<1>(numbers, packs_onto<kParts>(curve), count, to, stride);
+  store_rows<1>(numbers, pack, count, to, stride);
 }
 
 // Stores the first `count` bytes of each of `rows` rows of 16 sums, as bytes of a curve.
 QTOOL_INLINE inline void store_on_curve(const CurveVectors& curve, const __m256* multiplier,
                                         const __m256i* sums, unsigned rows, std::int64_t count,
                                         std::uint8_t* to, std::int64_t stride) {
+  const auto number = [&](__m256i eight, unsigned half)
+                          QTOOL_INLINE { return curve_number(eight, multiplier[half], curve); };
   if (curve.has_many_segments) {
-    store_on_parts<2>(curve, multiplier, sums, rows, count, to, stride);
+    store_sums_as(number, packs_onto<2>(curve), sums, rows, count, to, stride);
   } else {
-    store_on_parts<1>(curve, multiplier, sums, rows, count, to, stride);
+    store_sums_as(number, packs_onto<1>(curve), sums, rows, count, to, stride);
   }
 }
 

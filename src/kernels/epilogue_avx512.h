@@ -71,8 +71,8 @@ struct CurveRegisters {
 
 // The factors of 32 sums in the order of the words that _mm512_packs_epi32() makes of them.
 struct FactorRegisters {
-  __m512i low;
-  __m512i high;
+  __m512i least;  // limits of y times the fraction
+  __m512i most;
   __m512i power;
   __m512i fraction;
 };
@@ -84,8 +84,8 @@ QTOOL_INLINE inline FactorRegisters factor_registers(const void* first, const vo
   const __m512i shift = _mm512_packs_epi32(_mm512_and_si512(a, _mm512_set1_epi32(0xffff)),
                                            _mm512_and_si512(b, _mm512_set1_epi32(0xffff)));
   FactorRegisters registers;
-  registers.high = _mm512_srlv_epi16(_mm512_set1_epi16(32767), shift);
-  registers.low = _mm512_sub_epi16(_mm512_setzero_si512(), registers.high);
+  registers.most = _mm512_srlv_epi16(_mm512_set1_epi16(32767), shift);
+  registers.least = _mm512_sub_epi16(_mm512_setzero_si512(), registers.most);
   registers.power = _mm512_sllv_epi16(_mm512_set1_epi16(1), shift);
   registers.fraction = _mm512_packs_epi32(_mm512_srai_epi32(a, 16), _mm512_srai_epi32(b, 16));
   return registers;
@@ -136,7 +136,7 @@ QTOOL_INLINE inline __m512i pack_curve(const __m512* numbers, const CurveRegiste
           _mm512_permutexvar_epi16(segment, curve.coefficient[Curve::kCoefficients - 2 - i]));
     });
     y = _mm512_mulhrs_epi16(y, factor.fraction);
-    y = _mm512_max_epi16(_mm512_min_epi16(y, factor.high), factor.low);
+    y = _mm512_max_epi16(_mm512_min_epi16(y, factor.most), factor.least);
     const __m512i z = _mm512_mullo_epi16(y, factor.power);
     return _mm512_srai_epi16(_mm512_adds_epi16(z, curve.added_units), 7);
   };

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "graph/element_functions.h"
+
 namespace qtool {
 
 NodeId producer_for(const Graph& graph, ValueId id, NodeId reader) {
@@ -26,11 +28,7 @@ std::optional<ChannelMul> channel_mul(const ShapedGraph& shaped, ValueId id, Nod
 }
 
 bool lies_along_channels(const Graph& graph, ValueId id, std::int64_t channels) {
-  if (!graph.is_constant(id)) return false;
-  const Tensor& constant = *graph.value(id).constant;
-  const Shape& shape = constant.shape();
-  if (constant.dtype() != DType::kFloat32 || shape.elements() != channels) return false;
-  return shape.rank() >= 3 && shape.rank() <= 4 && shape[shape.rank() - 3] == channels;
+  return channel_axis_from_end(graph, id) == 3 && graph.value(id).constant->elements() == channels;
 }
 
 }  // namespace qtool

@@ -134,9 +134,8 @@ class ConvChainFusion {
     if (const std::optional<NodeId> product = real_convolution(x, {reader})) {
       return Parts{products_before(*product), {}, {}};
     }
-    const NodeId last = graph_.value(x).producer;
-    if (last == kNoNode || graph_.is_output(x)) return std::nullopt;
-    if (graph_.consumers(x) != std::vector<NodeId>{reader}) return std::nullopt;
+    const NodeId last = producer_for(graph_, x, reader);
+    if (last == kNoNode) return std::nullopt;
     std::optional<FoundChain> chain = finder_.chain_before(last);
     if (!chain) return std::nullopt;
     for (std::size_t i = 0; i < chain->inputs.size(); ++i) {
@@ -189,7 +188,7 @@ class ConvChainFusion {
     }
     params.result = QuantizedResult{edge->affine};
     params.curve = *curve;
-    params.factors = relative.factors;
+    params.factors = std::move(relative.factors);
     return params;
   }
 

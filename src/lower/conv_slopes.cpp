@@ -2,7 +2,6 @@
 // become one QConv with other multipliers for sums below 0. It may also take in a Mul by one factor
 // per channel, which equalization writes, the Add of a shortcut, and a Relu or Clip before the
 // rounding.
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -154,8 +153,10 @@ class SlopeFusion {
     const auto scales = params.weight_scales->values<float>();
     for (std::size_t c = 0; c < params.slopes->positive.size(); ++c) {
       const float multiplier = params.input.scale * scales[scales.size() == 1 ? 0 : c] / y;
-      if (!std::isfinite(multiplier * params.slopes->positive[c])) return false;
-      if (!std::isfinite(multiplier * params.slopes->negative[c])) return false;
+      if (!are_finite(
+              {multiplier * params.slopes->positive[c], multiplier * params.slopes->negative[c]})) {
+        return false;
+      }
     }
     return true;
   }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "graph/edit.h"
-#include "graph/element_functions.h"
+#include "lower/channel_mul.h"
 #include "lower/passes.h"
 #include "lower/real_product.h"
 
@@ -48,24 +48,6 @@ std::optional<WideParts> wide_parts(const Clusters& c, const Node& sub) {
   return WideParts{*first, second, *high, *low};
 }
 
-/// The index of the constant input of the Mul that makes `x`. Nothing unless that Mul multiplies
-/// images by one number per channel and only `reader` reads `x`.
-std::optional<std::size_t> channel_factors(const Clusters& c, ValueId x, NodeId reader) {
-  const std::optional<NodeId> mul = producer_as(c.graph, x, "Mul");
-  if (!mul || c.graph.is_output(x) || c.graph.consumers(x) != std::vector<NodeId>{reader}) {
-    return std::nullopt;
-  }
-  const Shape& shape = c.shaped.info(x).shape;
-  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    const ValueId constant = c.graph.node(*mul).inputs[i];
-    const ValueId other = c.graph.node(*mul).inputs[1 - i];
-    if (shape.rank() != 4 || channel_axis_from_end(c.graph, constant) != 3) continue;
-    if (c.shaped.info(constant).shape.elements() != shape[1]) continue;
-    if (c.shaped.info(other).shape == shape) return i;
-  }
-  return std::nullopt;
-}
-
 void make_both_bytes(Clusters& c, NodeId sub) {
   const std::optional<WideParts> parts = wide_parts(c, c.graph.node(sub));
   if (!parts) return;
@@ -76,12 +58,10 @@ void make_both_bytes(Clusters& c, NodeId sub) {
   c.graph.set_output(parts->first, 1, low);
   c.shaped.lower_node(parts->first, "QuantizeWide", WideEdgeParams{parts->high, parts->low});
   const ValueId x = c.graph.node(parts->first).inputs[0];
-  const std::optional<std::size_t> constant = channel_factors(c, x, parts->first);
-  if (!constant) return;
-  const NodeId mul = c.graph.value(x).producer;
-  const std::vector<ValueId> inputs = c.graph.node(mul).inputs;
-  c.graph.set_input(parts->first, 0, inputs[1 - *constant]);
-  c.graph.set_input(parts->first, 1, inputs[*constant]);
+  const std::optional<ChannelMul> mul = channel_mul(c.shaped, x, parts->first);
+  if (!mul) return;
+  c.graph.set_input(parts->first, 0, mul->x);
+  c.graph.set_input(parts->first, 1, mul->factors);
 }
 
 void add_to_the_first(Clusters& c, NodeId add) {

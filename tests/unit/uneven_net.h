@@ -108,6 +108,13 @@ inline Net silu_net(float base) {
   return net;
 }
 
+/// The table of a network for target qtool.
+inline CalibrationTable table_for_qtool(const Executor& fp32) {
+  CalibrateOptions options;
+  options.target = "qtool";
+  return table_of(fp32, options);
+}
+
 inline StaticOptions for_qtool(StaticOptions options) {
   options.target = "qtool";
   return options;

@@ -55,30 +55,23 @@ QTOOL_INLINE inline void store_rows(__m512i bytes, __mmask64 mask, std::uint8_t*
   });
 }
 
+// Whether the multipliers for sums below 0 are others.
+enum class Below : std::uint8_t { kSame, kOther };
+
 // Stores kRowsAtOnce rows: up to four vectors become one of bytes.
-template <unsigned kPanels, unsigned kRowsAtOnce, Products kProducts>
+template <unsigned kPanels, unsigned kRowsAtOnce, Products kProducts, Below kBelow = Below::kSame>
 QTOOL_INLINE inline void store_bytes(const __m512i* acc, const Columns& columns, std::uint8_t* out,
                                      std::int64_t stride) {
   constexpr unsigned kVectors = kPanels * kRowsAtOnce;
   __m512i rounded[4];
   unroll<kVectors>([&](auto n) QTOOL_INLINE {
-    rounded[n] = round_product<kProducts>(scale(acc[n], columns.multiplier[n % kPanels]));
-  });
-  unroll<4 - kVectors>([&](auto n) QTOOL_INLINE { rounded[kVectors + n] = rounded[0]; });
-  store_rows<kPanels, kRowsAtOnce>(sort_bytes(pack_bytes(rounded, columns.range)), columns.mask,
-                                   out, stride);
-}
-
-// As store_bytes(), with the multipliers for sums below 0.
-template <unsigned kPanels, unsigned kRowsAtOnce>
-QTOOL_INLINE inline void store_with_negative(const __m512i* acc, const Columns& columns,
-                                             std::uint8_t* out, std::int64_t stride) {
-  constexpr unsigned kVectors = kPanels * kRowsAtOnce;
-  __m512i rounded[4];
-  unroll<kVectors>([&](auto n) QTOOL_INLINE {
     constexpr unsigned kPanel = n % kPanels;
-    rounded[n] = round_product<Products::kMayOverflow>(
-        scale(acc[n], columns.multiplier[kPanel], columns.negative[kPanel]));
+    if constexpr (kBelow == Below::kOther) {
+      rounded[n] = round_product<kProducts>(
+          scale(acc[n], columns.multiplier[kPanel], columns.negative[kPanel]));
+    } else {
+      rounded[n] = round_product<kProducts>(scale(acc[n], columns.multiplier[kPanel]));
+    }
   });
   unroll<4 - kVectors>([&](auto n) QTOOL_INLINE { rounded[kVectors + n] = rounded[0]; });
   store_rows<kPanels, kRowsAtOnce>(sort_bytes(pack_bytes(rounded, columns.range)), columns.mask,
@@ -209,7 +202,7 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
   if constexpr (kResults == Results::kWithNegative) {
     unroll<kTile / kRowsAtOnce>([&](auto i) QTOOL_INLINE {
       constexpr unsigned kRow = i * kRowsAtOnce;
-      store_with_negative<kPanels, kRowsAtOnce>(
+      store_bytes<kPanels, kRowsAtOnce, Products::kMayOverflow, Below::kOther>(
           acc + kRow * kPanels, columns, out + kRow * call.output_stride, call.output_stride);
     });
     return;

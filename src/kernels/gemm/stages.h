@@ -109,19 +109,11 @@ __attribute__((noinline)) void store_with_negative(const GemmCall& call, const C
                                                    const __m256i* sums, std::int64_t row,
                                                    unsigned rows) {
   auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
-  __m256 products[4];
-  const auto set_products = [&](unsigned vectors) {
-    for (unsigned i = 0; i < vectors; ++i) {
-      products[i] = scale(sums[i], columns.multiplier[i % 2], columns.negative[i % 2]);
-    }
+  const auto product = [&](__m256i eight, unsigned half) QTOOL_INLINE {
+    return scale(eight, columns.multiplier[half], columns.negative[half]);
   };
-  for (; rows > 1; rows -= 2, sums += 4, out += 2 * call.output_stride) {
-    set_products(4);
-    store_rows<2>(products, packs_into(columns.range), call.channels, out, call.output_stride);
-  }
-  if (rows == 0) return;
-  set_products(2);
-  store_rows<1>(products, packs_into(columns.range), call.channels, out, call.output_stride);
+  store_sums_as(product, packs_into(columns.range), sums, rows, call.channels, out,
+                call.output_stride);
 }
 
 // The rarer epilogues: floats, sums and a residual.

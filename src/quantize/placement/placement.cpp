@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "graph/clamp.h"
 #include "graph/element_functions.h"
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
@@ -14,6 +13,7 @@
 #include "quantize/placement/operands.h"
 
 namespace qtool {
+
 /// Makes the placement of one graph. place() is the last call.
 class Placer {
  public:

@@ -273,9 +273,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Equalize, ScalesChannelsBehindAFunction) {
   const Executor fp32(prepare(silu_net(0.1F).graph));
-  CalibrateOptions calibrated;
-  calibrated.target = "qtool";
-  const CalibrationTable table = table_of(fp32, calibrated);
+  const CalibrationTable table = table_for_qtool(fp32);
   const Groundwork ground = lay_groundwork(fp32.graph(), table, for_qtool(equalized()));
   ASSERT_EQ(ground.placement().inner_functions.size(), 2U);
   for (unsigned seed = 40; seed < 44; ++seed) {
@@ -312,7 +310,7 @@ TEST(Equalize, AddsNothingToFunctionsThatNeedNoFactors) {
   }
 }
 
-// conv -> function -> depthwise -> conv
+// conv -> `function` -> depthwise -> conv
 Net net_with(const std::function<std::string(Net&, const std::string&)>& function) {
   Net net;
   const auto c1 = uneven_conv(net, "c1", net.input("x", {1, 3, 12, 12}), 8, 3, 1, 31, 0.1F);
@@ -321,36 +319,40 @@ Net net_with(const std::function<std::string(Net&, const std::string&)>& functio
   return net;
 }
 
+/// net_with() for target qtool, before and after equalization.
+struct WithFunction {
+  explicit WithFunction(const std::function<std::string(Net&, const std::string&)>& function)
+      : fp32(prepare(net_with(function).graph)),
+        table(table_for_qtool(fp32)),
+        ground(lay_groundwork(fp32.graph(), table, for_qtool(equalized()))) {
+    EXPECT_EQ(ground.placement().inner_functions.size(), 1U);
+    EXPECT_LT(largest_difference(fp32.graph(), ground.graph(), 40), 1e-5);
+  }
+
+  [[nodiscard]] float least_factor(const char* tensor) const {
+    const std::vector<float> by = factors(table, ground.table(), tensor);
+    return *std::ranges::min_element(by);
+  }
+
+  Executor fp32;
+  CalibrationTable table;
+  Groundwork ground;
+};
+
 TEST(Equalize, ScalesThroughALeakyReluInsideAConvolution) {
-  const Executor fp32(prepare(net_with([](Net& net, const std::string& x) {
-                                return net.op("LeakyRelu", "leaky", {x});
-                              }).graph));
-  CalibrateOptions calibrated;
-  calibrated.target = "qtool";
-  const CalibrationTable table = table_of(fp32, calibrated);
-  const Groundwork ground = lay_groundwork(fp32.graph(), table, for_qtool(equalized()));
-  EXPECT_EQ(ground.placement().inner_functions.size(), 1U);
-  EXPECT_EQ(node_named(ground.graph(), "leaky_out_factors"), kNoNode);
-  EXPECT_LT(largest_difference(fp32.graph(), ground.graph(), 40), 1e-5);
-  const std::vector<float> by = factors(table, ground.table(), "leaky_out");
-  EXPECT_LT(*std::ranges::min_element(by), 0.3F);
+  const WithFunction net(
+      [](Net& n, const std::string& x) { return n.op("LeakyRelu", "leaky", {x}); });
+  EXPECT_EQ(node_named(net.ground.graph(), "leaky_out_factors"), kNoNode);
+  EXPECT_LT(net.least_factor("leaky_out"), 0.3F);
 }
 
 TEST(Equalize, ScalesTheFactorsWithWhichAFunctionEnds) {
-  const Executor fp32(prepare(net_with([](Net& net, const std::string& x) {
-                                net.constant("gamma", random_floats({8, 1, 1}, 9, 0.5F, 2.0F));
-                                const auto y = net.op("Tanh", "tanh", {x});
-                                return net.op("Mul", "scaled", {"gamma", y});
-                              }).graph));
-  CalibrateOptions calibrated;
-  calibrated.target = "qtool";
-  const CalibrationTable table = table_of(fp32, calibrated);
-  const Groundwork ground = lay_groundwork(fp32.graph(), table, for_qtool(equalized()));
-  EXPECT_EQ(ground.placement().inner_functions.size(), 1U);
-  EXPECT_EQ(ground.graph().nodes().size(), fp32.graph().nodes().size());
-  EXPECT_LT(largest_difference(fp32.graph(), ground.graph(), 40), 1e-5);
-  const std::vector<float> by = factors(table, ground.table(), "scaled_out");
-  EXPECT_LT(*std::ranges::min_element(by), 0.9F);
+  const WithFunction net([](Net& n, const std::string& x) {
+    n.constant("gamma", random_floats({8, 1, 1}, 9, 0.5F, 2.0F));
+    return n.op("Mul", "scaled", {"gamma", n.op("Tanh", "tanh", {x})});
+  });
+  EXPECT_EQ(net.ground.graph().nodes().size(), net.fp32.graph().nodes().size());
+  EXPECT_LT(net.least_factor("scaled_out"), 0.9F);
 }
 
 TEST(Equalize, PassesTheGateOfSqueezeAndExcitation) {

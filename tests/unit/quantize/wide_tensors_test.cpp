@@ -27,11 +27,7 @@ using testing::UnorderedElementsAre;
 /// conv -> SiLU -> depthwise -> SiLU -> conv for target qtool.
 class WideTensors : public testing::Test {
  protected:
-  WideTensors() {
-    CalibrateOptions calibrated;
-    calibrated.target = "qtool";
-    table_ = table_of(fp32_, calibrated);
-  }
+  WideTensors() { table_ = table_for_qtool(fp32_); }
   [[nodiscard]] Quantized made(const std::vector<std::string>& wide,
                                StaticOptions options = for_qtool({})) const {
     options.wide = wide;
@@ -94,9 +90,7 @@ TEST(WideTensor, IsReadUnroundedByFunctions) {
   Net net = silu_net(1.0F);
   net.output(uneven_conv(net, "c4", "c1_out", 4, 8, 1, 34, 1.0F));
   const Executor fp32(prepare(net.graph));
-  CalibrateOptions calibrated;
-  calibrated.target = "qtool";
-  const CalibrationTable table = table_of(fp32, calibrated);
+  const CalibrationTable table = table_for_qtool(fp32);
   StaticOptions options = for_qtool({});
   EXPECT_EQ(quantize(fp32.graph(), table, options).report.functions, 1);
   options.wide = {"c1_out"};
@@ -197,9 +191,7 @@ TEST_F(WideTensors, MayBeGraphOutputsThatAFunctionReads) {
   Net net = silu_net(1.0F);
   net.output("c1_out");
   const Executor fp32(prepare(net.graph));
-  CalibrateOptions calibrated;
-  calibrated.target = "qtool";
-  const CalibrationTable table = table_of(fp32, calibrated);
+  const CalibrationTable table = table_for_qtool(fp32);
   StaticOptions options = for_qtool({});
   options.wide = {"c1_*", "c1_out"};  // named twice, widened once
   const Quantized wide = quantize(fp32.graph(), table, options);
