@@ -13,7 +13,7 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 
 // A box of elements in two arrays: where it begins in each, and its steps.
-struct Box {
+struct StridedBox {
   Ints extents;
   std::array<Ints, 2> steps;
   std::array<std::int64_t, 2> first{};
@@ -23,7 +23,7 @@ struct Box {
 constexpr std::size_t kMargin = 64;
 
 // The elements that an array needs for all elements of a box.
-std::int64_t span_of(const Box& box, std::size_t k) {
+std::int64_t span_of(const StridedBox& box, std::size_t k) {
   std::int64_t last = box.first[k];
   for (std::size_t axis = 0; axis < box.extents.size(); ++axis) {
     if (box.steps[k][axis] > 0) last += (box.extents[axis] - 1) * box.steps[k][axis];
@@ -37,7 +37,8 @@ std::vector<std::byte> random_array(std::size_t count, std::mt19937& random) {
   return bytes;
 }
 
-void copy_one_by_one(const Box& box, std::int64_t size, std::byte* to, const std::byte* from) {
+void copy_one_by_one(const StridedBox& box, std::int64_t size, std::byte* to,
+                     const std::byte* from) {
   Ints index(box.extents.size(), 0);
   while (true) {
     std::array<std::int64_t, 2> at{};
@@ -54,7 +55,7 @@ void copy_one_by_one(const Box& box, std::int64_t size, std::byte* to, const std
   }
 }
 
-void expect_copied(const Box& box, std::int64_t size, int threads, std::mt19937& random) {
+void expect_copied(const StridedBox& box, std::int64_t size, int threads, std::mt19937& random) {
   const auto bytes = [&](std::size_t k) {
     return static_cast<std::size_t>(span_of(box, k) * size) + 2 * kMargin;
   };
@@ -71,12 +72,12 @@ void expect_copied(const Box& box, std::int64_t size, int threads, std::mt19937&
 }
 
 // The box of a tensor whose axes are reordered and cut: a part of a larger tensor on both sides.
-Box random_box(std::mt19937& random) {
+StridedBox random_box(std::mt19937& random) {
   const auto below = [&](std::int64_t count) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count));
   };
   constexpr std::int64_t kExtents[] = {1, 2, 3, 4, 5, 8, 12, 15, 16, 17, 31, 33, 48, 67};
-  Box box;
+  StridedBox box;
   const std::int64_t rank = 1 + below(4);
   std::int64_t elements = 1;
   for (std::int64_t axis = 0; axis < rank; ++axis) {
@@ -107,7 +108,7 @@ Box random_box(std::mt19937& random) {
 TEST(CopyStrided, CopiesBoxesOfEveryKind) {
   std::mt19937 random(5);
   for (int round = 0; round < 300; ++round) {
-    const Box box = random_box(random);
+    const StridedBox box = random_box(random);
     SCOPED_TRACE(testing::Message() << "round " << round);
     for (const std::int64_t size : {1, 2, 4, 8}) expect_copied(box, size, 1 + round % 3, random);
     if (HasFailure()) return;
@@ -118,8 +119,8 @@ TEST(CopyStrided, TransposesOnSeveralThreads) {
   std::mt19937 random(6);
   for (const std::int64_t rows : {15, 16, 63, 484}) {
     for (const std::int64_t columns : {3, 96, 1000}) {
-      const Box box{{2, rows, columns},
-                    {Ints{rows * columns, columns, 1}, Ints{rows * columns, 1, rows}}};
+      const StridedBox box{{2, rows, columns},
+                           {Ints{rows * columns, columns, 1}, Ints{rows * columns, 1, rows}}};
       for (const std::int64_t size : {1, 2, 4, 8}) expect_copied(box, size, 2, random);
     }
   }
