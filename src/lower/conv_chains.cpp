@@ -4,7 +4,8 @@
 // functions, it goes into the epilogue of the QConv instead, which costs little more than rounding.
 // Its bytes are those of the chain, but for 0.04 of a step. Equalization writes a Mul by one factor
 // per channel between the functions and the rounding. It becomes part of either operator, and it
-// multiplies the error of a curve.
+// multiplies the error of a curve. In a QConvChain, a wide curve takes the place of the functions
+// where it can; it differs by less than one step of a second byte.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -27,6 +28,7 @@
 #include "lower/real_product.h"
 #include "ops/chain.h"
 #include "ops/integer/fit_curve.h"
+#include "ops/integer/fit_wide_curve.h"
 
 namespace qtool {
 namespace {
@@ -192,6 +194,34 @@ class ConvChainFusion {
     return params;
   }
 
+  // The wide curve for the chain and the rounding. Nothing if there is no such curve.
+  [[nodiscard]] std::optional<WideCurve> wide_curve(const Parts& parts, NodeId rounding) const {
+    if (!parts.chain || parts.chain->inputs.size() != 1) return std::nullopt;
+    const LoweredParams& how = shaped_.lowered(rounding).params;
+    const auto* edge = std::get_if<EdgeParams>(&how);
+    const auto* wide = std::get_if<WideEdgeParams>(&how);
+    const Affine& high = wide == nullptr ? edge->affine : wide->high;
+    const float step = high.scale / static_cast<float>(WideCurve::kSteps);
+    if (wide != nullptr && wide->low != Affine{step, 128}) return std::nullopt;
+    FactorRange range;
+    const Node& node = graph_.node(rounding);
+    if (parts.mul || node.has_input(1)) {
+      const ValueId id = parts.mul ? parts.mul->factors : node.inputs[1];
+      const std::span<const float> factors = graph_.value(id).constant->values<float>();
+      for (const float factor : factors) {
+        if (!std::isnormal(factor) || factor < 0.0F) return std::nullopt;
+      }
+      const auto [smallest, largest] = std::ranges::minmax(factors);
+      range = {smallest, largest};
+    }
+    const Chain chain(parts.chain->params);
+    const RealFunction function = [&](std::span<const float> in, std::span<float> out) {
+      const float* const inputs[] = {in.data()};
+      chain.run(inputs, out.data(), std::ssize(in));
+    };
+    return fit_wide_curve(function, high, range);
+  }
+
   // Makes the first product an operator that writes the results of the rounding, and takes out the
   // other nodes.
   void replace(const Parts& parts, NodeId rounding, std::string_view op_type,
@@ -233,6 +263,7 @@ class ConvChainFusion {
       params.chain = parts->chain->params;
       inputs.insert(inputs.end(), parts->chain->inputs.begin() + 1, parts->chain->inputs.end());
     }
+    if (params.curve = wide_curve(*parts, rounding); params.curve) params.chain.reset();
     const LoweredParams& how = shaped_.lowered(rounding).params;
     if (const auto* wide = std::get_if<WideEdgeParams>(&how)) {
       params.rounding = *wide;

@@ -48,9 +48,41 @@ std::optional<WideParts> wide_parts(const Clusters& c, const Node& sub) {
   return WideParts{*first, second, *high, *low};
 }
 
+// A tensor that keeps 16 bits and concatenates bytes: each of its two bytes depends on one byte of
+// an operand. So two concatenations compute them, without floats.
+bool concatenate_both_bytes(Clusters& c, NodeId sub, const WideParts& parts) {
+  const ValueId x = c.graph.node(sub).inputs[0];
+  const std::optional<NodeId> concat = producer_as(c.graph, x, "Concat");
+  if (!concat || c.graph.is_output(x) || c.graph.consumers(x).size() != 2) return false;
+  // The other ways to requantize would give another first byte than QuantizeWide.
+  if (c.requantization != Requantization::kFloat) return false;
+  QConcatParams params;
+  std::vector<ValueId> inputs;
+  for (const ValueId input : c.graph.node(*concat).inputs) {
+    const std::optional<Clusters::Source> source = c.source(input);
+    if (!source || !are_finite({source->affine.scale / parts.high.scale})) return false;
+    inputs.push_back(source->quantized);
+    params.inputs.push_back(source->affine);
+  }
+  params.result = QuantizedResult{parts.high};
+  const Clusters::Sink high{
+      c.graph.node(parts.first).outputs[0], params.result, {sub, parts.first}};
+  const ValueId low = c.graph.node(parts.second).outputs[0];
+  Node second = c.graph.node(*concat);
+  second.name = c.graph.node(parts.second).name;
+  second.inputs = inputs;
+  second.outputs = {low};
+  disconnect(c.graph, parts.second);
+  c.replace(*concat, "QConcat", inputs, high, params);
+  const NodeId id = c.graph.add_node(std::move(second), c.graph.node_behind(*concat));
+  params.rest = parts.low;
+  c.replace(id, "QConcat", inputs, {}, std::move(params));
+  return true;
+}
+
 void make_both_bytes(Clusters& c, NodeId sub) {
   const std::optional<WideParts> parts = wide_parts(c, c.graph.node(sub));
-  if (!parts) return;
+  if (!parts || concatenate_both_bytes(c, sub, *parts)) return;
   const ValueId low = c.graph.node(parts->second).outputs[0];
   disconnect(c.graph, sub);
   disconnect(c.graph, parts->second);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/curve.h"
+#include "kernels/wide_curve/contract.h"
 #include "qtool/quant/affine.h"
 #include "qtool/tensor/tensor.h"
 
@@ -85,6 +86,9 @@ struct QBinaryParams {
 struct QConcatParams {
   std::vector<Affine> inputs;
   QuantizedResult result;
+  /// Set for the second byte of a tensor that keeps 16 bits, whose first byte is `result`: the map
+  /// of the rounding error of the first.
+  std::optional<Affine> rest{};
 };
 
 struct QLookupParams {
@@ -160,6 +164,8 @@ struct ConvChainParams {
   std::vector<QProductParams> products;  ///< one or two, without `result`
   std::optional<ChainParams> chain;
   std::variant<EdgeParams, WideEdgeParams> rounding;
+  /// In place of a chain, the multiplication by the factors and the rounding.
+  std::optional<WideCurve> curve{};
 };
 
 /// FusedConv, FusedConvTranspose, FusedGemm, FusedAdd.

@@ -17,6 +17,7 @@
 #include "kernels/pool/pool.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/square/square.h"
+#include "kernels/wide_curve/wide_curve.h"
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"
 
@@ -126,6 +127,52 @@ void expect_real_pairs_equal(const Rows& rows, const Reference& reference) {
       kernel.run(params, a.data(), b.data(), got.data(), count);
       reference(params, a.data(), b.data(), want.data(), count);
       expect_equal(got, want, std::string(row.name));
+    }
+  }
+}
+
+// Coefficients and numbers of any size, among them infinite ones and NaN.
+TEST(WideCurveKernel, EqualsTheReference) {
+  auto random = tests::seeded_generator();
+  const auto real = [&random](float size) {
+    return size * static_cast<float>(pick(random, -1000, 1000)) / 1000.0F;
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kStrange[] = {kInfinity, -kInfinity, std::nanf(""), 1e38F, -1e38F, 0.0F, 1e-40F};
+  for (const auto& row : tests::runnable(wide_curve_kernels())) {
+    const WideCurveKernel kernel(only(row.name));
+    ASSERT_EQ(kernel.kernel(), row.name);
+    for (int round = 0; round < kElementwiseRounds; ++round) {
+      WideCurve curve;
+      curve.scale = real(4.0F) + 4.001F;
+      curve.offset = real(40.0F);
+      if (pick(random, 0, 1) == 0) curve.last = WideCurve::kLastOnLine;
+      curve.start = 127.5F + 254.0F * static_cast<float>(byte(random));
+      const float size = pick(random, 0, 9) == 0 ? 1e30F : 60000.0F;
+      for (auto& of_power : curve.coefficients) {
+        for (float& c : of_power) c = real(size);
+      }
+      const std::int64_t pixels = pick(random, 0, 9);
+      const std::int64_t channels = pick(random, 1, 70);
+      const auto count = static_cast<std::size_t>(pixels * channels);
+      const GuardedBuffer in(count * sizeof(float));
+      const GuardedBuffer factors(static_cast<std::size_t>(channels) * sizeof(float));
+      for (std::size_t i = 0; i < count; ++i) {
+        in.data<float>()[i] = pick(random, 0, 20) == 0 ? kStrange[pick(random, 0, 6)] : real(20.0F);
+      }
+      for (std::int64_t c = 0; c < channels; ++c) factors.data<float>()[c] = real(2.0F);
+      const GuardedBuffer got(count);
+      const GuardedBuffer want(count);
+      const GuardedBuffer got_low(count);
+      const GuardedBuffer want_low(count);
+      const bool both = pick(random, 0, 3) > 0;
+      const float* by_channel = pick(random, 0, 1) == 0 ? factors.data<float>() : nullptr;
+      kernel.run(curve, {in.data<float>(), by_channel, got.data(), both ? got_low.data() : nullptr,
+                         pixels, channels});
+      reference_wide_curve(curve, {in.data<float>(), by_channel, want.data(),
+                                   both ? want_low.data() : nullptr, pixels, channels});
+      expect_equal(got, want, std::string(row.name) + " high");
+      if (both) expect_equal(got_low, want_low, std::string(row.name) + " low");
     }
   }
 }

@@ -59,7 +59,9 @@ void warn_of(const QuantizeReport& report, const std::string& table) {
   }
   if (!report.not_wide.empty()) {
     warning(to_text("--wide changes nothing for ", report.not_wide.size(),
-                    " tensors, which no layer on integers reads: ", some_of(report.not_wide)));
+                    " tensors, which no layer on integers reads or which have elements of other "
+                    "tensors of 8 bits: ",
+                    some_of(report.not_wide)));
   }
   if (!report.missing_ranges.empty()) {
     warning(to_text("table '", table, "' has no range for ", report.missing_ranges.size(),

@@ -25,8 +25,8 @@ struct Columns {
 };
 
 // What a tile stores: bytes of a curve, whose numbers fit int32 or may not; bytes with multipliers
-// for sums below 0; or anything else.
-enum class Results : std::uint8_t { kFitOnCurve, kOnCurve, kWithNegative, kOther };
+// for sums below 0; floats; or anything else.
+enum class Results : std::uint8_t { kFitOnCurve, kOnCurve, kWithNegative, kFloats, kOther };
 
 // Multiplies one group of four bytes of every row by one vector of weights per panel, and adds the
 // products to `acc`.
@@ -115,15 +115,19 @@ QTOOL_INLINE inline void store_on_curve(const __m512i* acc, const Columns& colum
   store_rows<kPanels, kRowsAtOnce>(sort_bytes(bytes), columns.mask, out, stride);
 }
 
+// Every panel but the last has all its channels.
 template <unsigned kPanels>
 QTOOL_INLINE inline void store_floats(const __m512i* acc, const Columns& columns,
                                       const float* addend, float* out) {
-  unroll<kPanels>([&](auto n) QTOOL_INLINE {
+  unroll<kPanels - 1>([&](auto n) QTOOL_INLINE {
     const __m512 product = scale(acc[n], columns.multiplier[n]);
-    const auto mask = static_cast<__mmask16>(columns.mask >> (16U * n));
-    _mm512_mask_storeu_ps(out + 16U * n, mask,
-                          _mm512_add_ps(product, _mm512_maskz_loadu_ps(mask, addend + 16U * n)));
+    _mm512_storeu_ps(out + 16U * n, _mm512_add_ps(product, _mm512_loadu_ps(addend + 16U * n)));
   });
+  constexpr unsigned kLast = kPanels - 1;
+  const __m512 product = scale(acc[kLast], columns.multiplier[kLast]);
+  const auto mask = static_cast<__mmask16>(columns.mask >> (16U * kLast));
+  _mm512_mask_storeu_ps(out + 16U * kLast, mask,
+                        _mm512_add_ps(product, _mm512_maskz_loadu_ps(mask, addend + 16U * kLast)));
 }
 
 template <unsigned kPanels>
@@ -134,19 +138,11 @@ QTOOL_INLINE inline void store_sums(const __m512i* acc, const Columns& columns, 
   });
 }
 
-// The rarer epilogues: floats, sums, a residual, and multipliers of 1 and more.
+// The rarer epilogues: sums, a residual, and multipliers of 1 and more.
 template <unsigned kPanels>
 __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns& columns,
                                             const __m512i* sums, std::int64_t row, unsigned rows) {
-  if (call.output_type == OutputType::kFloat32) {
-    auto* out = static_cast<float*>(call.output) + row * call.output_stride;
-    const float* addend = call.onto == nullptr ? call.addend : call.onto + row * call.onto_stride;
-    const std::int64_t addend_stride = call.onto == nullptr ? 0 : call.onto_stride;
-    for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
-      store_floats<kPanels>(sums + m * kPanels, columns, addend, out);
-      addend += addend_stride;
-    }
-  } else if (call.output_type == OutputType::kInt32) {
+  if (call.output_type == OutputType::kInt32) {
     auto* out = static_cast<std::int32_t*>(call.output) + row * call.output_stride;
     for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
       store_sums<kPanels>(sums + m * kPanels, columns, out);
@@ -206,6 +202,15 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
           acc + kRow * kPanels, columns, out + kRow * call.output_stride, call.output_stride);
     });
     return;
+  } else if constexpr (kResults == Results::kFloats) {
+    auto* reals = static_cast<float*>(call.output) + row * call.output_stride;
+    const float* addend = call.onto == nullptr ? call.addend : call.onto + row * call.onto_stride;
+    const std::int64_t addend_stride = call.onto == nullptr ? 0 : call.onto_stride;
+    unroll<kTile>([&](auto m) QTOOL_INLINE {
+      store_floats<kPanels>(acc + m * kPanels, columns, addend + m * addend_stride,
+                            reals + m * call.output_stride);
+    });
+    return;
   } else if constexpr (kResults != Results::kOther) {
     constexpr auto kProducts =
         kResults == Results::kFitOnCurve ? Products::kFit : Products::kMayOverflow;
@@ -258,6 +263,9 @@ void run_panels(const GemmCall& call) {
   constexpr unsigned kTile = kRows[kPanels];
   if (call.negative != nullptr && call.residual == nullptr) {
     return run_tiles<kPanels, kTile, Results::kWithNegative>(call, columns, 0);
+  }
+  if (call.output_type == OutputType::kFloat32) {
+    return run_tiles<kPanels, kTile, Results::kFloats>(call, columns, 0);
   }
   if (call.curve == nullptr) return run_tiles<kPanels, kTile, Results::kOther>(call, columns, 0);
   columns.curve = registers_of(*call.curve);

@@ -1,16 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <optional>
-#include <span>
 
 #include "kernels/curve.h"
+#include "ops/integer/curve_domain.h"
 #include "qtool/quant/affine.h"
 
 namespace qtool {
-
-/// A real function of one number: reads and writes `in.size()` of them.
-using RealFunction = std::function<void(std::span<const float> in, std::span<float> out)>;
 
 /// The curve that approximates the bytes clamp(rint(f / scale) + zero_point, 0, 255) of a function.
 /// Before rounding, its values are within 0.02 of a step of the exact ones in the middle of a

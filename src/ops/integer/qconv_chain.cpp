@@ -1,6 +1,6 @@
 // QConvChain: integer convolutions of images with a real result, the element-wise functions behind
 // them, and the rounding of their result. Lowering makes it from QConv, element-wise nodes and
-// Quantize or QuantizeWide, with the same bits; see ConvChainParams.
+// Quantize or QuantizeWide, with the same bits but for a wide curve; see ConvChainParams.
 //
 // A worker computes a few rows of an image at a time, a band, through all stages. The real numbers
 // of a band stay in its second-level cache and are never stored as a tensor.
@@ -15,6 +15,7 @@
 #include "base/round_up.h"
 #include "base/text.h"
 #include "kernels/quantize/quantize.h"
+#include "kernels/wide_curve/wide_curve.h"
 #include "ops/chain.h"
 #include "ops/channel_factors.h"
 #include "ops/integer/packed_product.h"
@@ -52,6 +53,7 @@ class QConvChain final : public Operator {
   [[nodiscard]] std::int64_t macs() const override { return macs_; }
   [[nodiscard]] std::string kernel() const override {
     const std::string convolution(convolutions_[0]->kernel());
+    if (curve_) return to_text(convolution, " and curve");
     return chain_ ? to_text(convolution, " and chain of ", chain_->steps()) : convolution;
   }
 
@@ -63,6 +65,9 @@ class QConvChain final : public Operator {
                 std::byte* scratch) const;
   void round(const float* values, std::int64_t at, std::int64_t count, const Operands& o) const;
 
+  [[nodiscard]] bool has_low_byte() const {
+    return std::holds_alternative<WideEdgeParams>(rounding_);
+  }
   // The first input row that the windows of a band reach. It may be in the padding.
   [[nodiscard]] std::int64_t first_row(const Range64& rows) const {
     return rows.begin * image_.stride_h - image_.pad_top;
@@ -76,6 +81,8 @@ class QConvChain final : public Operator {
   std::optional<Chain> chain_;
   std::variant<EdgeParams, WideEdgeParams> rounding_;
   QuantizeKernel quantize_;
+  std::optional<WideCurve> curve_;
+  WideCurveKernel wide_curve_;
   ConvShape image_;  ///< the extents of a convolution of all images
   std::int64_t kernel_h_ = 1;
   std::int64_t kernel_w_ = 1;
@@ -105,6 +112,7 @@ QConvChain::QConvChain(const OpContext& op) {
   }
   if (params.chain) chain_.emplace(*params.chain);
   rounding_ = params.rounding;
+  curve_ = params.curve;
   has_factors_ = op.has_input(params.products.size() * kProductInputs);
   const std::int64_t pixels = image_.batch * image_.out_h * image_.out_w;
   macs_ = std::ssize(convolutions_) * pixels * w.elements();
@@ -149,7 +157,8 @@ void QConvChain::divide_into_bands(int threads) {
           conv_bytes_, align_up(convolution->workspace_bytes(shape_of_band(band), conv_threads_)));
     }
   }
-  buffers_ = convolutions_.size() > 1 || chain_ || has_factors_ ? 2 * buffer_ : buffer_;
+  buffers_ =
+      convolutions_.size() > 1 || chain_ || (has_factors_ && !curve_) ? 2 * buffer_ : buffer_;
 }
 
 // The convolution that gives these rows, from the input rows that its windows reach. There are none
@@ -193,8 +202,14 @@ void QConvChain::run_band(const Operands& o, std::int64_t image, const Range64& 
     chain_->run(inputs, other, count);
     std::swap(values, other);
   }
+  const float* const factors_of_channels = has_factors_ ? o.in<float>(factors) : nullptr;
+  if (curve_) {
+    std::uint8_t* const low = has_low_byte() ? o.out<std::uint8_t>(1) + at : nullptr;
+    return wide_curve_.run(*curve_, {values, factors_of_channels, o.out<std::uint8_t>(0) + at, low,
+                                     count / channels_, channels_});
+  }
   if (has_factors_) {
-    multiply_channels(values, o.in<float>(factors), shape.out_h * image_.out_w, channels_, other);
+    multiply_channels(values, factors_of_channels, shape.out_h * image_.out_w, channels_, other);
     std::swap(values, other);
   }
   round(values, at, count, o);

@@ -27,11 +27,24 @@ struct ConcatPart {
   std::array<std::uint8_t, 256> table;
 };
 
+// The second byte of a tensor that keeps 16 bits, by the byte of an input.
+std::array<std::uint8_t, 256> rest_table(const Affine& from, const Affine& first,
+                                         const Affine& rest) {
+  std::array<std::uint8_t, 256> table{};
+  for (std::int32_t q = 0; q < 256; ++q) {
+    const float x = dequantize_value(q, from);
+    const float error = x - dequantize_value(quantize_value(x, first, kU8Limits), first);
+    table[static_cast<std::size_t>(q)] =
+        static_cast<std::uint8_t>(quantize_value(error, rest, kU8Limits));
+  }
+  return table;
+}
+
 std::unique_ptr<Operator> make_qconcat(const OpContext& op) {
   const Shape& out = op.output(0).shape;
   const Layout layout = op.output_layout(0);
   const std::int64_t axis = axis_of(op, op.node.get_int("axis", 0), out.rank());
-  const auto& [inputs, result] = op.params<QConcatParams>();
+  const auto& [inputs, result, rest] = op.params<QConcatParams>();
   const Affine y = result.affine;
   const Limits limits = result.limits();
   // Bytes between neighbours along the axis.
@@ -45,8 +58,8 @@ std::unique_ptr<Operator> make_qconcat(const OpContext& op) {
     ConcatPart part{};
     part.offset = offset * step;
     part.inner = op.input(i).shape[axis] * step;
-    part.same_scale = x == y && limits.min == 0 && limits.max == 255;
-    part.table = rescale_table(op.requantization, x, y, limits);
+    part.same_scale = !rest && x == y && limits.min == 0 && limits.max == 255;
+    part.table = rest ? rest_table(x, y, *rest) : rescale_table(op.requantization, x, y, limits);
     parts.push_back(part);
     offset += op.input(i).shape[axis];
   }

@@ -45,7 +45,8 @@ struct Placement {
   /// Functions that run inside a product, see Target::function_producers.
   std::vector<ElementFunction> inner_functions;
   std::vector<WideTensor> wide;  ///< see place_wide_tensors()
-  /// Tensors that were to keep 16 bits, and that nothing on integers reads.
+  /// Tensors that were to keep 16 bits, but that nothing on integers reads, or whose elements are
+  /// those of other tensors of 8 bits.
   std::vector<ValueId> not_wide;
   /// Convolutions that add a shortcut before they round, see Target::residual_producers.
   std::int64_t residuals = 0;

@@ -10,6 +10,7 @@
 
 #include "base/name_pattern.h"
 #include "base/text.h"
+#include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "quantize/placement/operands.h"
 
@@ -37,7 +38,7 @@ class WidePlacement {
   void add(ValueId tensor) {
     WideTensor wide;
     wide.tensor = tensor;
-    if (activations_.by_value[tensor]) {
+    if (activations_.by_value[tensor] && !takes_over_bytes(tensor)) {
       wide.functions = take_functions(tensor);
       wide.layers = layers_of(tensor);
     }
@@ -49,6 +50,20 @@ class WidePlacement {
   }
 
  private:
+  /// Whether every element of the tensor is an element of a tensor of 8 bits with the same map. The
+  /// second byte would always stand for 0.
+  [[nodiscard]] bool takes_over_bytes(ValueId tensor) const {
+    const NodeId producer = graph_.value(tensor).producer;
+    if (producer == kNoNode || rows_.at(producer)->role == NodeRole::kFloat) return false;
+    const Node& node = graph_.node(producer);
+    const bool moves = traits_of(node).kind == OpKind::kMoving;
+    if (!moves && !node.is("Concat")) return false;
+    const std::size_t operands = moves ? 1 : node.inputs.size();
+    return std::all_of(
+        node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(operands),
+        [&](ValueId id) { return activations_.by_value[id] == activations_.by_value[tensor]; });
+  }
+
   /// The layers that read both bytes. None if the step of the second byte is too small for a float.
   [[nodiscard]] std::vector<NodeId> layers_of(ValueId tensor) const {
     const float scale = activations_.by_value[tensor].value().scale;

@@ -129,8 +129,9 @@ TEST_F(WideTensors, AreDumpedBeforeTheyAreRoundedToTwoBytes) {
 }
 
 // The two products of a layer, the function behind them and the rounding to both bytes are one
-// step. If a tensor in between is observed, the network runs without these fusions.
-TEST_F(WideTensors, RunInFewerPassesWithTheSameBits) {
+// step. If a tensor in between is observed, the network runs without these fusions, and with the
+// functions themselves instead of curves, which differ from them by a step of the second byte.
+TEST_F(WideTensors, RunInFewerPasses) {
   for (const std::vector<std::string>& rewrites :
        {std::vector<std::string>{}, std::vector<std::string>{"equalize"}}) {
     StaticOptions options = for_qtool({});
@@ -163,9 +164,72 @@ TEST_F(WideTensors, RunInFewerPassesWithTheSameBits) {
       const std::vector<TensorView> inputs{input};
       const auto one = fused->run(inputs, a)[0].values<float>();
       const auto other = unfused->run(inputs, b)[0].values<float>();
-      EXPECT_THAT(std::vector<float>(one.begin(), one.end()), testing::ElementsAreArray(other));
+      // With one byte this is about 45 dB.
+      EXPECT_GT(sqnr_sums(other, one).decibels(), 75.0);
     }
   }
+}
+
+/// Two branches that a Concat joins before another convolution. `most`: the largest result of the
+/// second branch.
+Net joined_net(float most) {
+  Net net;
+  const auto x = net.input("x", {1, 3, 12, 12});
+  const auto zero = net.constant("zero", Tensor::scalar<float>(0.0F));
+  const auto top = net.constant("top", Tensor::scalar<float>(most));
+  const auto a = net.op("Relu", "a", {uneven_conv(net, "c1", x, 4, 3, 1, 11, 1.0F)});
+  const auto b = net.op("Clip", "b", {uneven_conv(net, "c2", x, 4, 3, 1, 11, 1.0F), zero, top});
+  const auto join = net.op("Concat", "join", {a, b}, {{"axis", std::int64_t{1}}});
+  net.output(uneven_conv(net, "c3", join, 4, 8, 1, 12, 1.0F));
+  return net;
+}
+
+// Every element of the Concat is a byte of an operand with another map, so that tables give both
+// bytes of the result.
+TEST(WideTensor, OfAConcatHasItsBytesFromTables) {
+  const Executor fp32(prepare(joined_net(0.02F).graph));
+  StaticOptions options = for_qtool({});
+  options.wide = {"join_out"};
+  const Quantized wide = quantize(fp32.graph(), table_for_qtool(fp32), options);
+  EXPECT_THAT(wide.report.wide, ElementsAre("join_out"));
+  const Executor int8(prepare(Graph(wide.graph)));
+  CompileOptions apart;
+  for (const NodeId id : int8.graph().nodes()) {
+    const Node& node = int8.graph().node(id);
+    if (node.is("Sub")) apart.observe.push_back(int8.graph().value(node.outputs[0]).name);
+  }
+  ASSERT_EQ(apart.observe.size(), 1U);
+  const auto tables = int8.compile({});
+  const auto floats = int8.compile({}, apart);
+  const auto count = [](const Plan& plan, std::string_view op_type) {
+    return std::ranges::count(plan.steps(), op_type, &StepInfo::op_type);
+  };
+  EXPECT_EQ(count(*tables, "Sub"), 0);
+  EXPECT_EQ(count(*tables, "Concat"), 2);
+  EXPECT_EQ(count(*tables, "QuantizeLinear"), 1);  // of the input
+  EXPECT_EQ(count(*floats, "Sub"), 1);
+  for (unsigned seed = 60; seed < 64; ++seed) {
+    const Tensor input = uniform_image({1, 3, 12, 12}, seed);
+    const std::vector<TensorView> inputs{input};
+    Workspace a;
+    Workspace b;
+    const auto one = tables->run(inputs, a)[0].values<float>();
+    const auto other = floats->run(inputs, b)[0].values<float>();
+    EXPECT_THAT(std::vector<float>(one.begin(), one.end()), testing::ElementsAreArray(other));
+  }
+}
+
+// With one map for all of them, the second byte would always stand for 0.
+TEST(WideTensor, OfTheBytesOfOthersIsNone) {
+  const Executor fp32(prepare(joined_net(1e9F).graph));
+  const CalibrationTable table = table_for_qtool(fp32);
+  StaticOptions options = for_qtool({});
+  const Quantized plain = quantize(fp32.graph(), table, options);
+  options.wide = {"join_out"};
+  const Quantized wide = quantize(fp32.graph(), table, options);
+  EXPECT_THAT(wide.report.wide, testing::IsEmpty());
+  EXPECT_THAT(wide.report.not_wide, ElementsAre("join_out"));
+  EXPECT_EQ(save_onnx_bytes(wide.graph), save_onnx_bytes(plain.graph));
 }
 
 TEST_F(WideTensors, OfAGraphOutputKeepItsName) {
