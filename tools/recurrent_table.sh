@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Quantizes two networks with recurrent layers in static and in dynamic mode, and compares them with FP32.
 # silero_vad detects speech: an LSTM whose state is fed back from chunk to chunk; the agreement is the share of equal
-# decisions. ppocr_v2_rec reads words: a bidirectional LSTM, calibrated on 100 rendered words; the agreement is the
-# share of 200 other words with the same text. It is quantized with --effort balanced too. Prints the bytes of the
-# files, the agreement, the SQNR, and the time of INT8 as a share of the time of FP32, the median of runs that take
-# turns.
+# decisions. It is quantized with --wide '*' too, because sound has more than 8 bits. ppocr_v2_rec reads words: a
+# bidirectional LSTM, calibrated on 100 rendered words; the agreement is the share of 200 other words with the same
+# text. It is quantized with --effort balanced too. Prints the bytes of the files, the agreement, the SQNR, and the
+# time of INT8 as a share of the time of FP32, the median of runs that take turns.
 # Usage: tools/recurrent_table.sh [--qtool PROGRAM] [--repeat N] DATA
 #   DATA      a folder with models/silero_vad_16k_lstm.onnx, models/wild/ppocr_v2_rec_en.onnx and audio/speech_16k.wav
 #   --qtool   the program; default: the release preset, which is built
@@ -70,8 +70,9 @@ echo "|---|---:|---:|---:|---:|---:|---:|---:|"
 "$program" calibrate "$vad" "${sound[@]}" --target qtool -o "$work/vad.json" -q >/dev/null
 "$program" quantize "$vad" --table "$work/vad.json" --target qtool -o "$work/vad.static.onnx" -q >/dev/null
 "$program" quantize "$vad" --mode dynamic --target qtool -o "$work/vad.dynamic.onnx" -q >/dev/null
-for mode in static dynamic; do
-  row "silero_vad, $mode" "$vad" "$work/vad.$mode.onnx" decisions "${sound[@]}" --decision 0.5 \
+"$program" quantize "$vad" --table "$work/vad.json" --target qtool --wide '*' -o "$work/vad.wide.onnx" -q >/dev/null
+for mode in static wide dynamic; do
+  row "silero_vad, ${mode/wide/static, --wide \'*\'}" "$vad" "$work/vad.$mode.onnx" decisions "${sound[@]}" --decision 0.5 \
     -- --shape input=1x576 --shape state=2x1x128
 done
 "$program" calibrate "$reader" --images "$work/calib" "${picture[@]}" --target qtool --method auto --save-statistics \

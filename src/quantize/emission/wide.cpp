@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "graph/edit.h"
 #include "graph/node_name.h"
+#include "graph/op_traits.h"
 #include "quantize/placement/wide_tensors.h"
 
 namespace qtool {
@@ -16,13 +17,15 @@ namespace {
 
 class WideEmitter {
  public:
-  WideEmitter(const Decisions& decisions, Graph& emitted, QuantizeReport& report)
-      : decisions_(decisions), graph_(emitted), report_(report) {}
+  WideEmitter(const Decisions& decisions, const std::unordered_map<ValueId, ValueId>& rounded,
+              Graph& emitted, QuantizeReport& report)
+      : decisions_(decisions), rounded_(rounded), graph_(emitted), report_(report) {}
 
-  /// `high`: the result of the pair of the tensor.
-  void add(const WideTensor& wide, ValueId high) {
+  void add(const WideTensor& wide) {
+    const ValueId high = rounded_.at(wide.tensor);  // the result of the pair of the tensor
     for (const ElementFunction& function : wide.functions) read_real(function, high);
     if (wide.layers.empty()) return;
+    move_reals(wide.tensor);
     const ValueId low = low_part(wide.tensor, high);
     for (const NodeId layer : wide.layers) add_layer(layer, low);
   }
@@ -33,6 +36,20 @@ class WideEmitter {
     for (const NodeId id : function.nodes) {
       for (std::size_t i = 0; i < graph_.node(id).inputs.size(); ++i) {
         if (graph_.node(id).inputs[i] == high) graph_.set_input(id, i, function.input);
+      }
+    }
+  }
+
+  /// Makes the nodes that only move the elements of the tensor read them before they are rounded.
+  void move_reals(ValueId tensor) {
+    const Graph& graph = decisions_.graph;
+    while (true) {
+      const NodeId mover = graph.value(tensor).producer;
+      if (mover == kNoNode || traits_of(graph.node(mover)).kind != OpKind::kMoving) return;
+      tensor = graph.node(mover).inputs[0];
+      const auto pair = rounded_.find(tensor);
+      if (pair != rounded_.end() && graph_.node(mover).inputs[0] == pair->second) {
+        graph_.set_input(mover, 0, tensor);
       }
     }
   }
@@ -82,6 +99,7 @@ class WideEmitter {
   }
 
   const Decisions& decisions_;
+  const std::unordered_map<ValueId, ValueId>& rounded_;
   Graph& graph_;
   QuantizeReport& report_;
 };
@@ -92,8 +110,8 @@ void emit_wide(const Decisions& decisions, const std::unordered_map<ValueId, Val
                Graph& emitted, QuantizeReport& report) {
   const Placement& placement = decisions.placement;
   if (placement.wide.empty()) return;
-  WideEmitter emitter(decisions, emitted, report);
-  for (const WideTensor& wide : placement.wide) emitter.add(wide, rounded.at(wide.tensor));
+  WideEmitter emitter(decisions, rounded, emitted, report);
+  for (const WideTensor& wide : placement.wide) emitter.add(wide);
   emitted.remove_dead_nodes();
   emitted.sort();
   emitted.check();

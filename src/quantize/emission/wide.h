@@ -15,7 +15,9 @@ namespace qtool {
 ///   Layer(x) = Layer(h) + Layer(l) without bias
 ///
 /// Functions that stay in FP32 for it read x itself. If only they read x, then x is not rounded at
-/// all. All other nodes that read x read h. Adds its counts to `report`. Cost: linear.
+/// all. All other nodes that read x read h. If x is made by nodes that only move elements, such as
+/// Pad, these nodes read what they move before it is rounded. Adds its counts to `report`. Cost:
+/// linear.
 void emit_wide(const Decisions& decisions, const std::unordered_map<ValueId, ValueId>& rounded,
                Graph& emitted, QuantizeReport& report);
 

@@ -51,17 +51,18 @@ class WidePlacement {
 
  private:
   /// Whether every element of the tensor is an element of a tensor of 8 bits with the same map. The
-  /// second byte would always stand for 0.
+  /// second byte would always stand for 0. Nodes that only move elements read them before they are
+  /// rounded, see emit_wide(). A Concat reads bytes.
   [[nodiscard]] bool takes_over_bytes(ValueId tensor) const {
-    const NodeId producer = graph_.value(tensor).producer;
-    if (producer == kNoNode || rows_.at(producer)->role == NodeRole::kFloat) return false;
-    const Node& node = graph_.node(producer);
-    const bool moves = traits_of(node).kind == OpKind::kMoving;
-    if (!moves && !node.is("Concat")) return false;
-    const std::size_t operands = moves ? 1 : node.inputs.size();
-    return std::all_of(
-        node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(operands),
-        [&](ValueId id) { return activations_.by_value[id] == activations_.by_value[tensor]; });
+    NodeId producer = graph_.value(tensor).producer;
+    while (producer != kNoNode && traits_of(graph_.node(producer)).kind == OpKind::kMoving) {
+      producer = graph_.value(graph_.node(producer).inputs[0]).producer;
+    }
+    if (producer == kNoNode || !graph_.node(producer).is("Concat")) return false;
+    if (rows_.at(producer)->role == NodeRole::kFloat) return false;
+    return std::ranges::all_of(graph_.node(producer).inputs, [&](ValueId id) {
+      return activations_.by_value[id] == activations_.by_value[tensor];
+    });
   }
 
   /// The layers that read both bytes. None if the step of the second byte is too small for a float.

@@ -12,8 +12,9 @@ Target target_qtool();
 /// Its products are exact on every processor, so weights may stand beside each other in any pair.
 /// Several nodes that together compute a function of one element run as one table. Behind a
 /// convolution, they run inside it, before it rounds.
-/// Its convolutions add a shortcut to their sums before they round. ONNX Runtime would run such a
-/// convolution in FP32, because its result has no pair.
+/// Its convolutions add a shortcut to their sums before they round, and write reals where only FP32
+/// nodes read them. ONNX Runtime would run such a convolution in FP32, because its result has no
+/// pair.
 /// The operators of its own rows in ops_by_target.inc are missing from `cpu`, because ONNX Runtime
 /// computes them in FP32 between their pairs. That would cost time and precision and gain nothing.
 /// `cpu` does not interpolate, because a linear Resize of ONNX Runtime on bytes truncates instead
@@ -28,6 +29,7 @@ Target target_qtool() {
   target.ops = ops_of(TargetBit::cpu | TargetBit::qtool);
   target.fusing_producers.emplace_back("ConvTranspose");
   target.fusing_producers.emplace_back("Sub");
+  target.integer_result_ops = {};
   target.residual_producers = {"Conv"};
   target.adds_pairs_in_16_bits = false;
   target.fuses_functions = true;

@@ -130,6 +130,8 @@ TEST(Targets, DifferWhereTheirBackEndsDo) {
   EXPECT_THAT(own.residual_producers, ElementsAre("Conv"));
   EXPECT_THAT(cpu.residual_producers, testing::IsEmpty());
   own.residual_producers.clear();
+  EXPECT_THAT(own.integer_result_ops, testing::IsEmpty());
+  own.integer_result_ops = cpu.integer_result_ops;
   own.adds_pairs_in_16_bits = true;  // its own kernels are exact
   // ONNX Runtime computes these operators in FP32.
   for (const std::string_view op : {"ArgMax", "ArgMin", "ConvTranspose", "Div",

@@ -24,6 +24,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
+using Ints = std::vector<std::int64_t>;
+
 /// conv -> SiLU -> depthwise -> SiLU -> conv for target qtool.
 class WideTensors : public testing::Test {
  protected:
@@ -230,6 +232,48 @@ TEST(WideTensor, OfTheBytesOfOthersIsNone) {
   EXPECT_THAT(wide.report.wide, testing::IsEmpty());
   EXPECT_THAT(wide.report.not_wide, ElementsAre("join_out"));
   EXPECT_EQ(save_onnx_bytes(wide.graph), save_onnx_bytes(plain.graph));
+}
+
+// Nodes that only move elements read them before they are rounded. Otherwise the second byte would
+// always stand for 0.
+TEST(WideTensor, IsMovedUnrounded) {
+  Net net;
+  const auto x = net.input("x", {1, 3, 12, 12});
+  net.constant("pads", Tensor::of<std::int64_t>({8}, {0, 0, 1, 1, 0, 0, 1, 1}));
+  const auto pad = net.op("Pad", "pad", {x, "pads"}, {{"mode", std::string("reflect")}});
+  net.constant("dims", Tensor::of<std::int64_t>({4}, {1, 3, 14, -1}));
+  const auto same = net.op("Reshape", "same", {pad, "dims"});
+  const auto c1 = net.op("Relu", "relu", {uneven_conv(net, "c1", same, 4, 3, 1, 11, 1.0F)});
+  const auto pool = net.op("MaxPool", "pool", {c1}, {{"kernel_shape", Ints{2, 2}}});
+  net.output(uneven_conv(net, "c2", pool, 4, 4, 1, 12, 1.0F));
+  const Executor fp32(prepare(net.graph));
+  StaticOptions options = for_qtool({});
+  options.wide = {"same_out", "pool_out"};
+  const Quantized wide = quantize(fp32.graph(), table_for_qtool(fp32), options);
+  EXPECT_THAT(wide.report.wide, UnorderedElementsAre("same_out", "pool_out"));
+  const auto read_by = [&](std::string_view name) -> std::string {
+    for (const NodeId id : wide.graph.nodes()) {
+      const Node& node = wide.graph.node(id);
+      if (node.name == name) return wide.graph.value(node.inputs[0]).name;
+    }
+    return "";
+  };
+  EXPECT_EQ(read_by("pad"), "x");
+  EXPECT_EQ(read_by("same"), "pad_out");
+  EXPECT_EQ(read_by("pool"), "relu_out");
+  const Tensor input = uniform_image({1, 3, 12, 12}, 60);
+  const std::vector<TensorView> inputs{input};
+  const auto sqnr_of = [&](const Graph& graph) {
+    const Executor int8(prepare(Graph(graph)));
+    Workspace a;
+    Workspace b;
+    return sqnr_sums(fp32.compile({})->run(inputs, a)[0].values<float>(),
+                     int8.compile({})->run(inputs, b)[0].values<float>())
+        .decibels();
+  };
+  options.wide.clear();
+  const Quantized plain = quantize(fp32.graph(), table_for_qtool(fp32), options);
+  EXPECT_GT(sqnr_of(wide.graph), sqnr_of(plain.graph) + 2.0);
 }
 
 TEST_F(WideTensors, OfAGraphOutputKeepItsName) {

@@ -104,6 +104,7 @@ TEST_F(SearchTest, WidensAPlantedBadTensor) {
   base_.options.target = "qtool";
   const double healthy = judged({}).sqnr_db;
   plant("b_relu_out", 40.0F);
+  options_.least_integer_share = 0.9;  // no layer may be in FP32
   const SearchResult result = find_sqnr(healthy - 1.0);
   EXPECT_TRUE(result.reached);
   EXPECT_THAT(result.best.exclude, IsEmpty());
