@@ -29,12 +29,12 @@ Placement place_products(const Graph& graph, const Target& target,
     const auto ports =
         placed.role == NodeRole::kInteger ? weight_ports(graph, placed.id) : std::nullopt;
     const Node& node = graph.node(placed.id);
-    const bool image = ports && graph.value(ports->weight).constant->shape().rank() == 4;
+    const bool volume = ports && graph.value(ports->weight).constant->shape().rank() == 5;
     const bool transposed = node.is("ConvTranspose");
-    if (ports && !transposed && (image || !node.is("Conv"))) continue;
+    if (ports && !transposed && !volume) continue;
     placed.role = NodeRole::kFloat;
     placed.reason = transposed ? "ONNX has no integer form of it"
-                    : ports    ? "ConvInteger takes images only"
+                    : ports    ? "ConvInteger takes no volumes"
                                : "it multiplies two activations";
   }
   return placement;

@@ -123,6 +123,28 @@ TEST_P(Axes, RunOnIntegersThereAndAgreeWithUs) {
   }
 }
 
+// Without a table, a convolution over one axis becomes a ConvInteger of images of one row.
+TEST(DynamicAxes, RunOnIntegersThereAndAgreeWithUs) {
+  if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
+  const Net net = rows();
+  const TemporaryFolder folder;
+  const auto saved = folder.path / "model.onnx";
+  save_onnx(quantize(net.graph, DynamicOptions()).graph, saved);
+  const Executor ours(prepare(load_onnx(saved)));
+  const auto plan = ours.compile({});
+  const Tensor x = random_floats(input_shape(net), 11, -1.0F, 1.0F);
+  const OtherRun other = run_other(saved, {{"x", x}}, folder.path);
+  ASSERT_FALSE(other.outputs.empty());
+  EXPECT_EQ(std::ranges::count(other.ops, "ConvInteger"), 4);
+  const TensorView view = x;
+  Workspace workspace;
+  const double sqnr =
+      sqnr_db_of(plan->run({&view, 1}, workspace)[0].values<float>(), other.outputs[0]);
+  std::printf("rows, dynamic: %.1f dB\n", sqnr);
+  // A range depends on the last bits of FP32 sums, so the two may round to neighbouring integers.
+  EXPECT_GE(sqnr, 30.0);
+}
+
 // The weights of a model may lie in a second file, as they do beyond 2 GiB.
 TEST_P(Axes, ReadOurSecondFile) {
   const Quantized quantized = quantized_for_cpu(GetParam().second());

@@ -35,12 +35,15 @@ class DynamicEmitter {
     const bool conv = node.is("Conv");
     const std::string name = name_stem(name_of(graph_, id));
     const Input input = measured(node.inputs[0]);
+    const bool rows = conv && layer.integers.shape().rank() == 3;
     report_.output_channels += ports.channels;
 
+    const ValueId integers = rows ? images_of(input.integers) : input.integers;
     Node product = node_of(conv ? "ConvInteger" : "MatMulInteger",
-                           {input.integers, weight(layer, conv), input.zero_point});
+                           {integers, weight(layer, conv), input.zero_point});
     product.name = node.name;
     if (conv) product.attributes = node.attributes;
+    if (rows) make_images(product.attributes);
     if (conv) product.inputs.push_back(middle());
     const ValueId result = node.outputs[0];
     disconnect(graph_, id);
@@ -55,6 +58,10 @@ class DynamicEmitter {
     if (ports.bias != kNoValue || (staged.corrected && !added)) {
       const ValueId scaled = add(std::move(last), to_text(name, "_scaled"));
       last = node_of("Add", {scaled, row(to_text(name, "_b"), layer.bias, conv)});
+    }
+    if (rows) {
+      const ValueId images = add(std::move(last), to_text(name, "_images"));
+      last = node_of("Squeeze", {images, height_axis()});
     }
     last.outputs = {result};
     graph_.add_node(std::move(last));
@@ -119,6 +126,34 @@ class DynamicEmitter {
     return node;
   }
 
+  /// Rows, of convolutions over one axis, as images of one row: ConvInteger of ONNX Runtime takes
+  /// images only.
+  ValueId images_of(ValueId rows) {
+    const auto [it, fresh] = images_.try_emplace(rows, kNoValue);
+    if (fresh) {
+      it->second = add(node_of("Unsqueeze", {rows, height_axis()}),
+                       to_text(graph_.value(rows).name, "_image"));
+    }
+    return it->second;
+  }
+  ValueId height_axis() {
+    if (height_axis_ == kNoValue) height_axis_ = add_ints(graph_, "height_axis", {2});
+    return height_axis_;
+  }
+  /// Changes the attributes of a convolution of rows.
+  static void make_images(Node::AttributeMap& attributes) {
+    for (const std::string_view name : {"kernel_shape", "strides", "dilations"}) {
+      const auto found = attributes.find(name);
+      if (found == attributes.end()) continue;
+      auto& extents = std::get<std::vector<std::int64_t>>(found->second);
+      if (!extents.empty()) extents.insert(extents.begin(), 1);
+    }
+    if (const auto found = attributes.find("pads"); found != attributes.end()) {
+      auto& pads = std::get<std::vector<std::int64_t>>(found->second);
+      if (!pads.empty()) pads = {0, pads.at(0), 0, pads.at(1)};
+    }
+  }
+
   /// The integers, scale and zero point of an activation, made while the model runs. All products
   /// that read the activation share them.
   Input measured(ValueId real) {
@@ -168,7 +203,9 @@ class DynamicEmitter {
       if (ports.axis == 0) integers = transposed(integers);
       return weights_.emplace(key, add_constant(name, std::move(integers))).first->second;
     }
-    Tensor raised(DType::kUInt8, integers.shape());
+    Shape shape = integers.shape();
+    if (shape.rank() == 3) shape = {shape[0], shape[1], 1, shape[2]};
+    Tensor raised(DType::kUInt8, shape);
     const auto from = integers.values<std::int8_t>();
     const auto to = raised.values<std::uint8_t>();
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -218,6 +255,8 @@ class DynamicEmitter {
   QuantizeReport& report_;
   StoredWeights stored_;
   ValueId middle_ = kNoValue;
+  ValueId height_axis_ = kNoValue;
+  std::map<ValueId, ValueId> images_;
   std::map<ValueId, Input> inputs_;
   std::map<ValueId, ValueId> reals_;  // inputs of recurrent layers: quantized and dequantized
   std::map<std::tuple<ValueId, std::int64_t, float, std::uint64_t>, ValueId> weights_;

@@ -118,6 +118,51 @@ TEST(DynamicMode, LeavesExcludedNodesAndSaysSo) {
   EXPECT_THROW(make(mixed_net().graph, QuantizeMode::kDynamic, report, {"nobody"}), Error);
 }
 
+// ONNX Runtime's ConvInteger takes images, so rows become images of one row.
+TEST(DynamicMode, RunsConvolutionsOfRowsOnIntegers) {
+  using Ints = std::vector<std::int64_t>;
+  Net net;
+  net.input("x", {2, 4, 40});
+  net.constant("w1", random_floats({6, 2, 5}, 1));
+  net.constant("b1", random_floats({6}, 2));
+  net.constant("w2", random_floats({3, 4, 1}, 3));
+  net.constant("w3", random_floats({4, 6, 3}, 4));
+  const auto a = net.op("Conv", "a", {"x", "w1", "b1"},
+                        {{"kernel_shape", Ints{5}},
+                         {"pads", Ints{3, 1}},
+                         {"strides", Ints{2}},
+                         {"dilations", Ints{2}},
+                         {"group", std::int64_t{2}}});
+  net.output(net.op("Conv", "b", {"x", "w2"}));
+  const auto c = net.op("Conv", "c", {net.op("Relu", "relu", {a}), "w3"},
+                        {{"auto_pad", std::string("SAME_UPPER")}});
+  net.output(c);
+  const Graph graph = prepare(net.graph);
+  const Quantized emitted = quantize(graph, DynamicOptions());
+  const Graph& dynamic = emitted.graph;
+  EXPECT_EQ(count_ops(dynamic, "ConvInteger"), 3U);
+  EXPECT_EQ(count_ops(dynamic, "Conv"), 0U);
+  EXPECT_EQ(count_ops(dynamic, "Unsqueeze"), 2U) << "x becomes an image once";
+  EXPECT_EQ(complaint_of_checker(save_onnx_bytes(dynamic)), "");
+  const Executor executor(prepare(Graph(dynamic)));
+  const auto plan = executor.compile({});
+  EXPECT_EQ(coverage_of(*plan).integer_macs, coverage_of(*plan).macs);
+  const Tensor x = random_floats({2, 4, 40}, 9);
+  const TensorView view = x;
+  Workspace ours;
+  Workspace theirs;
+  const auto found = plan->run({&view, 1}, ours);
+  const Executor fp32(graph);
+  const auto real = fp32.compile({})->run({&view, 1}, theirs);
+  for (std::size_t o = 0; o < 2; ++o) {
+    const auto expected = real[o].values<float>();
+    const auto values = found[o].values<float>();
+    EXPECT_EQ(found[o].shape, real[o].shape);
+    EXPECT_GT(signal_to_noise({expected.begin(), expected.end()}, {values.begin(), values.end()}),
+              30.0);
+  }
+}
+
 TEST(DynamicMode, LeavesConvolutionsOfVolumesInFp32) {
   Net net;
   net.input("x", {1, 2, 4, 4, 4});
@@ -129,7 +174,7 @@ TEST(DynamicMode, LeavesConvolutionsOfVolumesInFp32) {
   const Quantized emitted = quantize(graph, options);
   const Graph& quantized = emitted.graph;
   const QuantizeReport& report = emitted.report;
-  EXPECT_EQ(report.find("conv")->reason, "ConvInteger takes images only");
+  EXPECT_EQ(report.find("conv")->reason, "ConvInteger takes no volumes");
   const Tensor x = random_floats({1, 2, 4, 4, 4}, 2);
   EXPECT_EQ(run_prepared(quantized, x), run_prepared(graph, x));
 }
