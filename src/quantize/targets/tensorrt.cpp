@@ -11,7 +11,8 @@ Target target_tensorrt();
 /// after a convolution into it. So there is no pair between them, and only the shortcut of the Add
 /// is read as integers. TensorRT moves pairs across operators that only move values, and needs one
 /// scale for all inputs of a Concat. Source: NVIDIA TensorRT Developer Guide, "Working with
-/// Quantized Types", placement of Q/DQ.
+/// Quantized Types", placement of Q/DQ. The weights of a ConvTranspose share one scale, because
+/// TensorRT takes none per output channel there (NVIDIA/TensorRT, issue 2380).
 Target target_tensorrt() {
   Target target;
   target.name = "tensorrt";
@@ -19,6 +20,7 @@ Target target_tensorrt() {
   target.activations = {DType::kInt8, 8, Symmetry::kSymmetric};
   target.weights = {DType::kInt8, 8, Symmetry::kSymmetric};
   target.weight_granularity = Granularity::kPerChannel;
+  target.per_tensor_weight_ops = {"ConvTranspose"};
   target.constants = ConstantForm::kReals;
   target.ops = ops_of(TargetBit::tensorrt);
   target.movers = Movers::kCommute;

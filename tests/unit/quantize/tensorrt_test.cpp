@@ -14,6 +14,7 @@
 #include "quantize/placement/placement.h"
 #include "support/absent.h"
 #include "support/places.h"
+#include "support/random_floats.h"
 #include "unit/onnx_check.h"
 #include "unit/quantize_net.h"
 
@@ -131,6 +132,28 @@ TEST(TensorRtTarget, KeepsWeightsAndBiasesRealBehindAPairPerChannel) {
     EXPECT_THAT(zeros.values<std::int8_t>(), testing::ElementsAre(0, 0));
   }
   EXPECT_EQ(graph.value(conv.inputs[2]).name, "c1_b");
+  EXPECT_EQ(complaint_of_checker(save_onnx_bytes(graph)), "");
+}
+
+// TensorRT takes no scales per output channel for a ConvTranspose.
+TEST(TensorRtTarget, GivesTheWeightsOfAConvTransposeOneScale) {
+  Net net;
+  net.input("x", {1, 2, 4, 4});
+  net.constant("up_w", random_floats({2, 3, 2, 2}, 1));
+  net.output(
+      net.op("ConvTranspose", "up", {"x", "up_w"}, {{"strides", std::vector<std::int64_t>{2, 2}}}));
+  StaticOptions options;
+  options.target = "tensorrt";
+  const Quantized emitted =
+      quantize(net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options);
+  const Graph& graph = emitted.graph;
+  const Node& up = graph.node(node_named(graph, "up"));
+  for (const std::size_t input : {0U, 1U}) {
+    const Node& dequantize = graph.node(graph.value(up.inputs[input]).producer);
+    ASSERT_EQ(dequantize.op_type, "DequantizeLinear");
+    EXPECT_EQ(graph.value(dequantize.inputs[1]).constant->elements(), 1);
+  }
+  EXPECT_EQ(emitted.report.find("up")->role, NodeRole::kInteger);
   EXPECT_EQ(complaint_of_checker(save_onnx_bytes(graph)), "");
 }
 
