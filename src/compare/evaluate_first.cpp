@@ -16,10 +16,8 @@ namespace qtool {
 std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& preprocess,
                                  BadImages policy) {
   std::vector<BadImage> bad;
-  for (std::int64_t i = 0; i < samples.size(); ++i) {
-    std::optional<std::vector<Tensor>> sample = samples.load(i, preprocess, policy, bad);
-    if (sample) return *std::move(sample);
-  }
+  std::optional<std::vector<Tensor>> sample = first_usable(samples, preprocess, policy, bad);
+  if (sample) return *std::move(sample);
   throw Error(ErrorCode::kMismatch,
               to_text("none of ", samples.size(), " ", samples.noun(), "s is usable",
                       bad.empty() ? std::string() : to_text("; the first: ", bad.front().reason)));

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
+#include "lower/specialize.h"
 #include "on_images/known_layers.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
@@ -52,8 +53,9 @@ struct WaitingLayer {
   WeightPorts ports;
   InputRows rows;
   InputMoments moments;
-  InputSamples samples;     // with capacity 0 if none are to be kept
-  bool is_rounded = false;  // known from before; needs no data
+  InputSamples samples;        // with capacity 0 if none are to be kept
+  std::int64_t most_rows = 0;  // vectors from one image
+  bool is_rounded = false;     // known from before; needs no data
 
   /// Bytes of the moments and samples of the input.
   [[nodiscard]] std::int64_t bytes() const {
@@ -187,16 +189,33 @@ class MomentPass {
   std::mutex mutex_;
 };
 
-/// Divides the layers into passes of consecutive layers. The moments, the samples and
-/// `waiting_rows` vectors per layer of one pass fit into `pass_bytes` together; otherwise the pass
+/// Notes how many vectors each layer gets from an image like the first usable one. The last layers
+/// of a network get few, so that many of them share a pass.
+void count_rows(const Graph& graph, const Samples& samples, const CollectOptions& collect,
+                std::vector<WaitingLayer>& layers) {
+  std::vector<BadImage> bad;
+  const auto first = first_usable(samples, collect.preprocess, collect.bad_images, bad);
+  if (!first) return;  // the pass says so
+  const ShapedGraph shaped = specialize(graph, shapes_for(samples, graph, *first));
+  for (WaitingLayer& layer : layers) {
+    const ValueId input = graph.node(layer.node).inputs[0];
+    const std::optional<ValueInfo>& info = shaped.infos[input];
+    const std::int64_t all = rows_of_each(samples);
+    layer.most_rows = info ? std::min(all, layer.rows.vectors_of(info->shape)) : all;
+  }
+}
+
+/// Divides the layers into passes of consecutive layers. The moments, the samples and the vectors
+/// of `images` images fit into `pass_bytes` together for all layers of one pass; otherwise the pass
 /// has a single layer.
 std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers,
-                                               std::int64_t waiting_rows, std::int64_t pass_bytes) {
+                                               std::int64_t images, std::int64_t pass_bytes) {
   std::vector<std::span<WaitingLayer>> passes;
   std::size_t begin = 0;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const std::int64_t more = layers[i].bytes() + waiting_rows * layers[i].rows.row_bytes();
+    const std::int64_t more =
+        layers[i].bytes() + images * layers[i].most_rows * layers[i].rows.row_bytes();
     if (i > begin && bytes + more > pass_bytes) {
       passes.push_back(std::span(layers).subspan(begin, i - begin));
       begin = i;
@@ -298,8 +317,10 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
     make_room_for_samples(layers, samples.size(), limits.rounding_memory);
     pass_bytes = limits.rounding_memory;
   }
-  std::vector<std::span<WaitingLayer>> passes = passes_of(
-      layers, std::min<std::int64_t>(threads, samples.size()) * rows_of_each(samples), pass_bytes);
+  const bool all_known = std::ranges::all_of(layers, &WaitingLayer::is_rounded);
+  if (!all_known) count_rows(graph, samples, collect, layers);
+  std::vector<std::span<WaitingLayer>> passes =
+      passes_of(layers, std::min<std::int64_t>(threads, samples.size()), pass_bytes);
   std::erase_if(passes, [](std::span<const WaitingLayer> pass) {
     return std::ranges::all_of(pass, &WaitingLayer::is_rounded);
   });

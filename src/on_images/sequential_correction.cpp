@@ -60,12 +60,10 @@ ComparedLayer compared(const Graph& fp32, const Graph& int8, NodeId id) {
 }
 
 /// The first sample that can be used.
-std::vector<Tensor> first_usable(const Samples& samples, const CollectOptions& collect) {
+std::vector<Tensor> first_to_correct(const Samples& samples, const CollectOptions& collect) {
   std::vector<BadImage> bad;
-  for (std::int64_t i = 0; i < samples.size(); ++i) {
-    auto sample = samples.load(i, collect.preprocess, collect.bad_images, bad);
-    if (sample) return *std::move(sample);
-  }
+  auto sample = first_usable(samples, collect.preprocess, collect.bad_images, bad);
+  if (sample) return *std::move(sample);
   throw Error(ErrorCode::kInvalidImage, to_text("bias correction: none of ", samples.size(), " ",
                                                 samples.noun(), "s is usable"));
 }
@@ -87,7 +85,7 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
   for (const MeasuredLayer& layer : layers) deepest = std::max(deepest, layer.depth);
   if (deepest == 0) return {};
   require_inputs_for(samples, real);
-  const InputShapes shapes = shapes_for(samples, real, first_usable(samples, collect));
+  const InputShapes shapes = shapes_for(samples, real, first_to_correct(samples, collect));
   const std::int64_t total = samples.size() * deepest;
   std::int64_t done = 0;
   BiasShifts shifts;

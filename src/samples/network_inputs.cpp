@@ -84,6 +84,16 @@ std::vector<InputShapes> extreme_shapes(const Samples& samples, const Graph& gra
           named_shapes(graph, samples.shapes(largest))};
 }
 
+std::optional<std::vector<Tensor>> first_usable(const Samples& samples,
+                                                const Preprocess& preprocess, BadImages policy,
+                                                std::vector<BadImage>& bad) {
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    std::optional<std::vector<Tensor>> sample = samples.load(i, preprocess, policy, bad);
+    if (sample) return sample;
+  }
+  return std::nullopt;
+}
+
 std::vector<TensorView> views_of(std::span<const Tensor> sample) {
   return {sample.begin(), sample.end()};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,12 @@ std::vector<InputShapes> extreme_shapes(const Samples& samples, const Graph& gra
 
 /// Whether a sample fits the inputs that the network declares. An open extent accepts any size.
 bool accepts(const Graph& graph, std::span<const Tensor> sample);
+
+/// The first sample that can be used; nothing if there is none. The samples before it are added to
+/// `bad`. Throws as Samples::load().
+std::optional<std::vector<Tensor>> first_usable(const Samples& samples,
+                                                const Preprocess& preprocess, BadImages policy,
+                                                std::vector<BadImage>& bad);
 
 /// The tensors as views, which a plan takes as inputs.
 std::vector<TensorView> views_of(std::span<const Tensor> sample);

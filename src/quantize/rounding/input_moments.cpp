@@ -32,6 +32,13 @@ std::vector<std::int64_t> spread(std::int64_t positions, std::int64_t count) {
   return chosen;
 }
 
+/// The places of a window in all images of an input.
+std::int64_t places_of(const Shape& input, const Window& window) {
+  std::int64_t places = input[0];
+  for (const std::int64_t extent : window.output) places *= extent;
+  return places;
+}
+
 /// Changes the size. The old values are not needed, so they are not copied to new memory.
 void make_size(std::vector<float>& values, std::size_t size) {
   if (size > values.capacity()) {
@@ -53,6 +60,17 @@ std::optional<InputRows> InputRows::of(const Graph& graph, NodeId id, const Weig
   if (rows.is_convolution_) rows.groups_ = node.get_int("group", 1);
   rows.depth_ = ports.depth;
   return rows;
+}
+
+Window InputRows::window_of(const Shape& input) const {
+  static const ValueInfos kNone;  // only attributes are read
+  const OpContext op(*graph_, node_, kNone);
+  return resolve_conv(op, input, weights_).window;
+}
+
+std::int64_t InputRows::vectors_of(const Shape& input) const {
+  if (is_convolution_) return places_of(input, window_of(input));
+  return input.elements() / std::max<std::int64_t>(depth_, 1);
 }
 
 void InputRows::gather(const TensorView& input, std::int64_t max_rows,
@@ -81,15 +99,11 @@ void InputRows::gather(const TensorView& input, std::int64_t max_rows,
 
 void InputRows::gather_windows(const TensorView& input, std::int64_t max_rows,
                                std::vector<float>& rows) const {
-  static const ValueInfos kNone;  // only attributes are read
-  const OpContext op(*graph_, node_, kNone);
-  const Window window = resolve_conv(op, input.shape, weights_).window;
+  const Window window = window_of(input.shape);
   const std::size_t axes = window.kernel.size();
   const std::vector<std::int64_t> steps = strides_of(input.shape, input.layout);
   const std::int64_t channels = weights_[1];
-  std::int64_t places = input.shape[0];
-  for (const std::int64_t extent : window.output) places *= extent;
-  const std::vector<std::int64_t> positions = spread(places, max_rows);
+  const std::vector<std::int64_t> positions = spread(places_of(input.shape, window), max_rows);
   const auto count = static_cast<std::int64_t>(positions.size());
   const std::int64_t taps = channels == 0 ? 0 : depth_ / channels;
   make_size(rows, static_cast<std::size_t>(groups_ * count * depth_));

@@ -11,6 +11,8 @@
 
 namespace qtool {
 
+struct Window;
+
 /// First and second moments of the vectors that the weights of a layer multiply. A vector of a
 /// convolution holds the elements under its window, in the order of the weights; padding counts as
 /// 0. Each group of a convolution has its own moments.
@@ -54,6 +56,9 @@ class InputRows {
   /// Bytes of one vector of each group.
   [[nodiscard]] std::int64_t row_bytes() const noexcept { return 4 * groups_ * depth_; }
 
+  /// The vectors of an input with this shape.
+  [[nodiscard]] std::int64_t vectors_of(const Shape& input) const;
+
   /// Makes `rows` at most `max_rows` vectors of an input, spread over its positions: [groups, rows,
   /// depth]. A vector that is passed again keeps its memory. Throws Error(kInvalidModel) when the
   /// input does not fit the weights.
@@ -64,6 +69,7 @@ class InputRows {
       : graph_(&graph), node_(node), weights_(weights) {}
   void gather_windows(const TensorView& input, std::int64_t max_rows,
                       std::vector<float>& rows) const;
+  [[nodiscard]] Window window_of(const Shape& input) const;
 
   const Graph* graph_;
   NodeId node_;

@@ -126,6 +126,23 @@ TEST_F(RoundOnImages, DoesNotDependOnTheBytesOfAPass) {
   }
 }
 
+// The vectors of an image that wait to be added count for a pass. The network's images have at most
+// 144 places, far fewer than the vectors that a layer may get from an image.
+TEST_F(RoundOnImages, PutsLayersThatGetFewVectorsIntoOnePass) {
+  RoundOnImagesOptions limits;
+  limits.pass_bytes = 1 << 16;
+  std::int64_t most = 0;
+  CollectOptions collect = collect_;
+  collect.threads = 1;
+  collect.progress = [&](std::int64_t, std::int64_t total) {
+    most = total;
+    return ProgressAnswer::kContinue;
+  };
+  EXPECT_THAT(round_on_images(fp32_, table_, options_, {}, folder_.list(), collect, limits).weights,
+              testing::SizeIs(3));
+  EXPECT_EQ(most, 5 + 3);  // images, and layers
+}
+
 TEST_F(RoundOnImages, AcceptsWideTensorsThatTheNetworkDoesNotHave) {
   options_.wide = {"in the part that is not run"};
   EXPECT_THAT(rounded(1, 1 << 20), testing::SizeIs(3));

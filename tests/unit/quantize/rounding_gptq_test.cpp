@@ -280,6 +280,7 @@ TEST(InputRows, AreWhatTheLayerMultiplies) {
                              });
     const std::int64_t depth = rows.depth();
     const std::int64_t count = std::ssize(all) / (rows.groups() * depth);
+    EXPECT_EQ(rows.vectors_of(test.input), count);
     EXPECT_EQ(std::ssize(some), std::min<std::int64_t>(count, 3) * rows.groups() * depth);
     const auto expected = outputs[0].values<float>();
     ASSERT_EQ(std::ssize(expected), count * ports.channels) << test.op;
