@@ -62,6 +62,24 @@ class Placed {
 
 }  // namespace
 
+void widen_lives(const Plan::State& plan, std::vector<Storage>& storages) {
+  const auto last = static_cast<std::int32_t>(plan.steps.size());
+  const auto reach = [&](std::int32_t value, std::int32_t step) {
+    if (value < 0) return;
+    Storage& storage =
+        storages[static_cast<std::size_t>(plan.values[static_cast<std::size_t>(value)].storage)];
+    storage.first_step = std::min(storage.first_step, step);
+    storage.last_step = std::max(storage.last_step, step);
+  };
+  for (std::int32_t i = 0; i < last; ++i) {
+    const PlanStep& step = plan.steps[static_cast<std::size_t>(i)];
+    for (const std::int32_t value : step.inputs) reach(value, i);
+    for (const std::int32_t value : step.outputs) reach(value, i);
+  }
+  for (const std::int32_t value : plan.outputs) reach(value, last);
+  for (const ProbePoint& probe : plan.probes) reach(probe.value, std::max(probe.step, 0));
+}
+
 std::int64_t assign_offsets(std::vector<Storage>& storages) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < storages.size(); ++i) {

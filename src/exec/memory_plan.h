@@ -7,6 +7,10 @@
 
 namespace qtool {
 
+/// Widens the steps during which each of `storages` lives to those of `plan` that read or write its
+/// values, and to the end for outputs. `storages` has the indices of the plan's storages.
+void widen_lives(const Plan::State& plan, std::vector<Storage>& storages);
+
 /// Assigns arena offsets so that no two storages that live at the same step overlap. Greedy: the
 /// largest storage first, each in the lowest gap that fits. Returns the bytes of the arena. Cost:
 /// O(n log n) for n storages. The search for gaps is bounded, so the arena may be larger than

@@ -258,22 +258,9 @@ void PlanBuilder::add_outputs() {
 
 void PlanBuilder::finish() {
   const auto last = static_cast<std::int32_t>(plan_->steps.size());
-  const auto reach = [&](std::int32_t value, std::int32_t step) {
-    if (value < 0) return;
-    Storage& storage = plan_->storages[static_cast<std::size_t>(
-        plan_->values[static_cast<std::size_t>(value)].storage)];
-    storage.first_step = std::min(storage.first_step, step);
-    storage.last_step = std::max(storage.last_step, step);
-  };
   std::int64_t scratch = 0;
-  for (std::int32_t i = 0; i < last; ++i) {
-    const PlanStep& step = plan_->steps[static_cast<std::size_t>(i)];
-    for (const std::int32_t value : step.inputs) reach(value, i);
-    for (const std::int32_t value : step.outputs) reach(value, i);
-    scratch = std::max(scratch, step.op->workspace_bytes());
-  }
-  for (const std::int32_t value : plan_->outputs) reach(value, last);
-  for (const ProbePoint& probe : plan_->probes) reach(probe.value, std::max(probe.step, 0));
+  for (const PlanStep& step : plan_->steps) scratch = std::max(scratch, step.op->workspace_bytes());
+  widen_lives(*plan_, plan_->storages);
   if (options_.keep) {
     for (Storage& storage : plan_->storages) storage.first_step = 0, storage.last_step = last;
   }

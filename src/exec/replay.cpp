@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "exec/memory_plan.h"
 #include "exec/plan.h"
 #include "qtool/base/error.h"
 
@@ -28,7 +29,8 @@ void require_equal_steps(const Plan::State& plan, const Plan::State& variant) {
 Replay::Replay(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> variant)
     : plan_(std::move(plan)) {
   const Plan::State& state = *plan_->state_;
-  arena_ = Tensor(DType::kUInt8, Shape{state.arena_bytes});
+  place_changed();
+  fit_scratch(*plan_);
   if (variant != nullptr) add_variant(std::move(variant));
   sharing_.resize(state.storages.size());
   changed_.resize(state.storages.size());
@@ -39,11 +41,27 @@ Replay::Replay(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> var
 
 void Replay::add_variant(std::shared_ptr<const Plan> variant) {
   require_equal_steps(*plan_->state_, *variant->state_);
-  // The same step may be another operator in the variant, which may need a larger workspace.
-  const std::int64_t bytes =
-      plan_->state_->workspace_offset + variant->arena_bytes() - variant->state_->workspace_offset;
-  if (arena_.bytes() < bytes) arena_ = Tensor(DType::kUInt8, Shape{bytes});
+  fit_scratch(*variant);  // the same step may be another operator in the variant
   variants_.push_back(std::move(variant));
+}
+
+void Replay::place_changed() {
+  const Plan::State& state = *plan_->state_;
+  std::vector<Storage> storages = state.storages;
+  const auto last = static_cast<std::int32_t>(state.steps.size());
+  for (Storage& storage : storages) storage.first_step = last, storage.last_step = 0;
+  widen_lives(state, storages);
+  for (Storage& storage : storages) {
+    storage.last_step = std::max(storage.last_step, storage.first_step);
+  }
+  scratch_offset_ = assign_offsets(storages);
+  for (const Storage& storage : storages) offsets_.push_back(storage.offset);
+}
+
+void Replay::fit_scratch(const Plan& plan) {
+  const std::int64_t scratch = plan.arena_bytes() - plan.state_->workspace_offset;
+  if (arena_.bytes() >= scratch_offset_ + scratch) return;
+  arena_ = Tensor(DType::kUInt8, Shape{scratch_offset_ + scratch});
 }
 
 std::span<const TensorView> Replay::run(std::span<const TensorView> inputs, const Probe& probe) {
@@ -72,15 +90,14 @@ void Replay::redirect_outputs(const PlanStep& step) {
   const Plan::State& state = *plan_->state_;
   for (const std::int32_t output : step.outputs) {
     if (output < 0) continue;
-    redirect(output, arena_.data() + state.storages[at(state.values[at(output)].storage)].offset);
+    redirect(output, arena_.data() + offsets_[at(state.values[at(output)].storage)]);
   }
 }
 
 void Replay::run_step(const PlanStep& step) {
   const Plan::State& state = *plan_->state_;
   redirect_outputs(step);
-  step.op->run(
-      {mixed_, step.inputs, step.outputs, arena_.data() + state.workspace_offset, state.threads});
+  step.op->run({mixed_, step.inputs, step.outputs, arena_.data() + scratch_offset_, state.threads});
 }
 
 void Replay::put_back() {

@@ -37,6 +37,10 @@ class Replay {
   std::span<const TensorView> run_variant(std::size_t step, std::size_t variant = 0);
 
  private:
+  /// Gives the changed tensors their places in `arena_`.
+  void place_changed();
+  /// Makes room for the workspace of the steps of `plan`.
+  void fit_scratch(const Plan& plan);
   /// Points `value`, and all values that share its memory, at `data` until put_back().
   void redirect(std::int32_t value, const std::byte* data);
   void redirect_outputs(const PlanStep& step);
@@ -48,8 +52,12 @@ class Replay {
   std::shared_ptr<const Plan> plan_;
   std::vector<std::shared_ptr<const Plan>> variants_;
   Workspace clean_;
-  Tensor arena_;   // for changed tensors, at the same offsets as in the clean arena
-  Tensor tensor_;  // the changed tensor itself
+  // For changed tensors. Those that no later step reads make room for others, so that most of them
+  // stay in the caches of the processor.
+  Tensor arena_;
+  std::vector<std::int64_t> offsets_;               // in `arena_`, by storage
+  std::int64_t scratch_offset_ = 0;                 // of the workspace in `arena_`
+  Tensor tensor_;                                   // the changed tensor itself
   std::vector<std::vector<std::int32_t>> sharing_;  // values of each storage
   std::vector<TensorView> mixed_;                   // clean or changed memory, by value
   std::vector<bool> changed_;                       // by storage
