@@ -45,8 +45,8 @@ void check_scale(const OpContext& op) {
   }
   if (const Tensor* constant = op.constant(1)) {
     for (const float value : constant->values<float>()) {
-      op.require(std::isfinite(value) && value > 0.0F,
-                 to_text("the scale holds ", value, ", expected finite numbers above 0"));
+      if (std::isfinite(value) && value > 0.0F) continue;  // a text for each value takes long
+      op.require(false, to_text("the scale holds ", value, ", expected finite numbers above 0"));
     }
   }
   if (op.has_input(2)) {

@@ -31,7 +31,7 @@ void add_provenance(const Graph& prepared, const QuantizeOptions& options,
                     std::span<const std::string> rewrites, Graph& quantized) {
   auto& metadata = quantized.info.metadata;
   metadata[std::string(kSourceKey)] =
-      to_hex(options.model_fingerprint.value_or(fingerprint(prepared)));
+      to_hex(options.model_fingerprint ? *options.model_fingerprint : fingerprint(prepared));
   metadata[std::string(kTargetKey)] = options.target;
   std::string names;
   for (const std::string& rewrite : rewrites) names += to_text(names.empty() ? "" : ",", rewrite);
