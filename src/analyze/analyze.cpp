@@ -11,6 +11,7 @@
 
 #include "analyze/accumulated_error.h"
 #include "analyze/analysis_sums.h"
+#include "analyze/sample_batch.h"
 #include "analyze/weight_channels.h"
 #include "base/stop.h"
 #include "base/text.h"
@@ -26,6 +27,7 @@
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"
+#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
@@ -33,13 +35,13 @@ namespace {
 class Analysis {
  public:
   Analysis(const Executor& fp32, const Executor& int8, const Samples& samples,
-           const AnalyzeOptions& options, std::span<const Shape> shapes)
+           const AnalyzeOptions& options, std::span<const Tensor> first)
       : samples_(samples),
         options_(options),
         parts_(quantized_parts(fp32.graph(), int8.graph())),
         variant_(parts_.with_weights),
         without_biases_(parts_.without_biases),
-        pair_(compile_pair(fp32, &int8, shapes, 1)),
+        pair_(compile_pair(fp32, &int8, shapes_of(first), 1)),
         accumulated_(fp32, int8, parts_.activations, input_shapes(*pair_.int8)),
         block_(std::min(kSampleBlock, static_cast<std::size_t>(samples.size()))),
         channels_(parts_.activations.size()),
@@ -56,10 +58,15 @@ class Analysis {
       compile.observe.push_back(activation.tensor);
     }
     const InputShapes shapes_by_name = input_shapes(*pair_.fp32);
-    plan_ = fp32.compile(shapes_by_name, compile);
-    variant_plan_ = variant_.compile(shapes_by_name, compile);
-    without_biases_plan_ = without_biases_.compile(shapes_by_name, compile);
-    const StepsOfNodes steps_of(plan_->steps(), fp32.graph());
+    alone_.plan = fp32.compile(shapes_by_name, compile);
+    together_.plan = together_plan(fp32, compile, *alone_.plan, first);
+    for (Plans* plans : {&alone_, &together_}) {
+      if (plans->plan == nullptr) continue;
+      const InputShapes of_plan = input_shapes(*plans->plan);
+      plans->variant = variant_.compile(of_plan, compile);
+      plans->without_biases = without_biases_.compile(of_plan, compile);
+    }
+    const StepsOfNodes steps_of(alone_.plan->steps(), fp32.graph());
     for (const NodeId node : parts_.weighted) {
       const std::optional<std::size_t> step = steps_of.step_of(node);
       if (!step) {
@@ -77,21 +84,26 @@ class Analysis {
   void run() {
     std::vector<std::unique_ptr<Worker>> state(
         static_cast<std::size_t>(sample_workers(samples_, options_)));
-    const auto body = [&](std::size_t entry, std::span<const TensorView> inputs, int worker) {
-      if (entry > 0 && options_.enough && options_.enough()) return;
+    const auto body = [&](std::span<const LoadedSample> group, int worker) {
+      if (group.front().entry > 0 && options_.enough && options_.enough()) return;
       std::unique_ptr<Worker>& own = state[static_cast<std::size_t>(worker)];
-      if (own == nullptr) {
-        own = std::make_unique<Worker>(plan_, variant_plan_, channels_.size());
-        own->replay.add_variant(without_biases_plan_);
+      if (own == nullptr) own = std::make_unique<Worker>(channels_.size());
+      const bool is_alone = group.size() == 1;
+      std::unique_ptr<Replay>& replay = is_alone ? own->alone : own->together;
+      const Plans& plans = is_alone ? alone_ : together_;
+      if (replay == nullptr) {
+        replay = std::make_unique<Replay>(plans.plan, plans.variant);
+        replay->add_variant(plans.without_biases);
       }
-      run_sample(entry, inputs, block_[entry % block_.size()], *own);
+      run_group(group, *replay, *own);
     };
     const auto merge = [&](std::size_t begin, std::size_t end) {
       for (std::size_t entry = begin; entry < end; ++entry) {
         sums_.add(std::exchange(block_[entry % block_.size()], {}));
       }
     };
-    bad_ = for_each_sample(samples_, options_, *plan_, "analysis", body, merge);
+    bad_ = for_each_group(samples_, options_, *alone_.plan, "analysis",
+                          together_.plan == nullptr ? 1 : kRunTogether, body, merge);
     // Extremes and counts are the same in any order of the workers.
     for (const std::unique_ptr<Worker>& worker : state) {
       for (std::size_t i = 0; worker != nullptr && i < channels_.size(); ++i) {
@@ -175,13 +187,18 @@ class Analysis {
   }
 
  private:
+  /// The plans of FP32, and of FP32 with the weights of INT8, for as many samples as run together.
+  struct Plans {
+    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const Plan> variant;
+    std::shared_ptr<const Plan> without_biases;
+  };
   struct Worker {
-    Worker(const std::shared_ptr<const Plan>& plan, const std::shared_ptr<const Plan>& variant,
-           std::size_t activations)
-        : replay(plan, variant), channels(activations), counts(activations) {}
-    Replay replay;
+    explicit Worker(std::size_t activations) : channels(activations), counts(activations) {}
+    std::unique_ptr<Replay> alone;
+    std::unique_ptr<Replay> together;
     Workspace int8;
-    KeptOutputs reference;
+    std::vector<KeptOutputs> references;  // per sample of the group
     std::vector<ChannelRanges> channels;  // per activation
     std::vector<LevelCounts> counts;      // per activation
     std::vector<TensorView> reals;        // per activation
@@ -281,43 +298,72 @@ class Analysis {
         std::min(1.0, static_cast<double>(rounding.highest - rounding.lowest) / integers);
   }
 
-  void run_sample(std::size_t entry, std::span<const TensorView> inputs, SampleSums& sums,
-                  Worker& worker) {
+  /// Runs the samples of a group together.
+  void run_group(std::span<const LoadedSample> group, Replay& replay, Worker& worker) {
+    const std::size_t count = group.size();
+    const auto sums_of = [&](std::size_t slot) -> SampleSums& {
+      return block_[group[slot].entry % block_.size()];
+    };
     worker.reals.resize(parts_.activations.size());
-    // The replay keeps every tensor until it runs the next image.
-    worker.reference.keep(worker.replay.run(
-        inputs, [&](std::size_t i, const TensorView& tensor) { worker.reals[i] = tensor; }));
-    sums.usable = true;
+    worker.references.resize(count);
+    const std::vector<Tensor> several = count > 1 ? stacked(group) : std::vector<Tensor>();
+    const std::vector<Tensor>& inputs = count > 1 ? several : group.front().tensors;
+    // The replay keeps every tensor until it runs the next group.
     const std::span<const TensorView> outputs =
-        accumulated_.run(inputs, entry, worker.reals, worker.int8, sums.accumulated);
-    sums.int8 = worker.reference.compare(outputs);
-    if (entry < kPairImages) sums.output_pairs = worker.reference.pairs(outputs, entry);
-    const auto compare_to = [&](std::vector<SqnrSums>& into, std::span<const TensorView> changed) {
-      const std::vector<SqnrSums> compared = worker.reference.compare(changed);
-      into.insert(into.end(), compared.begin(), compared.end());
+        replay.run(views_of(inputs),
+                   [&](std::size_t i, const TensorView& tensor) { worker.reals[i] = tensor; });
+    for (std::size_t slot = 0; slot < count; ++slot) {
+      worker.references[slot].keep(slots_of(outputs, slot, count));
+      run_int8(group[slot], slots_of(worker.reals, slot, count), worker.references[slot],
+               sums_of(slot), worker.int8);
+    }
+    const auto compare_to = [&](std::vector<SqnrSums> SampleSums::*into,
+                                std::span<const TensorView> changed) {
+      for (std::size_t slot = 0; slot < count; ++slot) {
+        const std::vector<SqnrSums> compared =
+            worker.references[slot].compare(slots_of(changed, slot, count));
+        std::vector<SqnrSums>& sums = sums_of(slot).*into;
+        sums.insert(sums.end(), compared.begin(), compared.end());
+      }
     };
     for (std::size_t i = 0; i < parts_.activations.size(); ++i) {
       check_stop(options_.stop);
-      compare_to(sums.sources,
-                 worker.replay.run_changed(i, [&](const TensorView& original, std::byte* out) {
-                   sums.roundings.push_back(round_tensor(parts_.activations[i], original,
-                                                         reinterpret_cast<float*>(out),
-                                                         worker.counts[i], worker.channels[i]));
+      compare_to(&SampleSums::sources,
+                 replay.run_changed(i, [&](const TensorView& original, std::byte* out) {
+                   for (std::size_t slot = 0; slot < count; ++slot) {
+                     const TensorView part = slot_of(original, slot, count);
+                     sums_of(slot).roundings.push_back(
+                         round_tensor(parts_.activations[i], part,
+                                      reinterpret_cast<float*>(out + (part.data - original.data)),
+                                      worker.counts[i], worker.channels[i]));
+                   }
                  }));
     }
     for (const Weighted& weighted : weighted_) {
       check_stop(options_.stop);
-      compare_to(sums.sources, worker.replay.run_variant(weighted.step));
+      compare_to(&SampleSums::sources, replay.run_variant(weighted.step));
     }
-    sums.compares_biases = entry < kBiasImages;
-    if (!sums.compares_biases) return;
+    // All samples of a group or none: groups begin at multiples of their size.
+    if (group.back().entry >= kBiasImages) return;
+    for (std::size_t slot = 0; slot < count; ++slot) sums_of(slot).compares_biases = true;
     for (const Weighted& weighted : weighted_) {
       if (!weighted.both) continue;
       check_stop(options_.stop);
-      compare_to(sums.weights_alone, worker.replay.run_variant(weighted.step, kWithoutBiases));
+      compare_to(&SampleSums::weights_alone, replay.run_variant(weighted.step, kWithoutBiases));
     }
   }
 
+  /// Compares the whole INT8 model with FP32 on one sample.
+  void run_int8(const LoadedSample& sample, std::span<const TensorView> reals,
+                const KeptOutputs& reference, SampleSums& sums, Workspace& workspace) const {
+    sums.usable = true;
+    const std::span<const TensorView> outputs = accumulated_.run(
+        views_of(sample.tensors), sample.entry, reals, workspace, sums.accumulated);
+    sums.int8 = reference.compare(outputs);
+    if (sample.entry < kPairImages) sums.output_pairs = reference.pairs(outputs, sample.entry);
+  }
+
+  static_assert(kBiasImages % kRunTogether == 0);
   static constexpr std::size_t kWithoutBiases = 1;  // number of the variant in the replay
   static constexpr double kCentralShare = 0.999;
 
@@ -328,9 +374,8 @@ class Analysis {
   Executor without_biases_;  // FP32 with the INT8 weights, but the FP32 biases
   ModelPair pair_;
   AccumulatedErrors accumulated_;
-  std::shared_ptr<const Plan> plan_;
-  std::shared_ptr<const Plan> variant_plan_;
-  std::shared_ptr<const Plan> without_biases_plan_;
+  Plans alone_;
+  Plans together_;  // null where samples cannot run together
   std::vector<Weighted> weighted_;
   std::size_t both_ = 0;           // number of nodes with changed weights and bias
   std::vector<SampleSums> block_;  // results of the samples since the last merge
@@ -346,7 +391,7 @@ AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const Samples&
                       const AnalyzeOptions& options) {
   check(options.preprocess);
   Analysis analysis(fp32, int8, samples, options,
-                    shapes_of(first_sample(samples, options.preprocess, options.bad_images)));
+                    first_sample(samples, options.preprocess, options.bad_images));
   analysis.run();
   return analysis.result(fp32.graph());
 }

@@ -24,7 +24,8 @@ class Executor;
 struct Collection;
 
 struct AnalyzeOptions : SampleRunOptions {
-  /// Once this returns true, analyze() begins no further image. The first image is always measured.
+  /// Once this returns true, analyze() begins no further images. The first ones, one or those that
+  /// run together with it, are always measured.
   StopCheck enough{};
 };
 
@@ -155,18 +156,20 @@ struct AnalyzeResult {
 /// Finds the tensors and the layers' weights that cost an INT8 model its accuracy.
 /// Every quantized activation and every node's weights are applied alone to the FP32 network: the
 /// FP32 network runs once per image, and for each source only the steps that follow from it run
-/// again. Activations are rounded as their QuantizeLinear and DequantizeLinear do. If an operator
-/// only moves elements, and the QDQ pairs before and after it have the same scale, the second pair
-/// is not counted. Results do not depend on the number of threads. `fp32` and `int8` are prepared
-/// models of the same network. Nodes and tensors must have the same names in both; quantize() and
-/// other tools keep the names.
+/// again. Where the network takes several images at once, most images run four at a time, because
+/// their layers then read the weights once. Activations are rounded as their QuantizeLinear and
+/// DequantizeLinear do. If an operator only moves elements, and the QDQ pairs before and after it
+/// have the same scale, the second pair is not counted. Results do not depend on the number of
+/// threads. `fp32` and `int8` are prepared models of the same network. Nodes and tensors must have
+/// the same names in both; quantize() and other tools keep the names.
 /// Where a rewritten model (StaticOptions::rewrites) divides channels by factors, they are divided
 /// before they are rounded, and multiplied by the factors again. Throws Error(kMismatch) when the
 /// INT8 model has no quantized tensor of the FP32 model or the ports differ, Error(kUnsupported)
 /// when the network has several inputs or a rewritten INT8 model does not say by which factors,
 /// Error(kCancelled) when the progress stops it, and what evaluate() throws for images. Cost: about
-/// half an FP32 run per image and source. Memory: two copies of each tensor per worker, and nothing
-/// for each image.
+/// half an FP32 run per image and source. Memory: per worker, a copy of each tensor of the images
+/// that run together, which is at most 128 MiB for more than one image, and the tensors of a part
+/// that runs again; nothing for each image.
 AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const Samples& samples,
                       const AnalyzeOptions& options);
 
