@@ -5,21 +5,13 @@
 
 #include "answers/answer.h"
 #include "answers/class_scores.h"
-#include "base/parallel.h"
-#include "base/stop.h"
-#include "base/stopwatch.h"
-#include "base/text.h"
-#include "calib/statistics.h"
 #include "compare/detector_check.h"
 #include "compare/intervals.h"
-#include "compare/model_pair.h"
 #include "compare/output_noise.h"
 #include "compare/sample_runs.h"
 #include "qtool/base/error.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/exec/executor.h"
-#include "qtool/pipeline/calibrate.h"
-#include "qtool/pipeline/make_model.h"
 #include "qtool/quantize/coverage.h"
 #include "samples/network_inputs.h"
 
@@ -42,35 +34,6 @@ void add_to_group(const std::vector<SqnrSums>& sums, std::size_t group, std::siz
     groups.resize(std::max(groups.size(), group + 1), std::vector<SqnrSums>(outputs));
     for (std::size_t o = 0; o < outputs; ++o) groups[group][o] += sums[p * outputs + o];
   }
-}
-
-/// The table that another method gives. Entries that the user set in the base table are kept.
-CalibrationTable decided(const Executor& fp32, const StaticInputs& base,
-                         const Collection& statistics, const std::string& method) {
-  Recipe recipe;
-  recipe.target = base.options.target;
-  recipe.types = base.table.types;
-  recipe.rewrites = base.table.rewrites.names;
-  recipe.overrides.exclude = base.options.exclude;
-  recipe.method = method;
-  recipe.method_options = base.table.method_options;
-  CalibrateOptions options = calibrate_options(recipe);
-  options.collect.threads = base.options.threads;
-  options.collect.model_fingerprint = statistics.model_fingerprint;
-  for (const TensorStatistics& tensor : statistics.tensors) {
-    options.collect.tensors.push_back(tensor.tensor);
-  }
-  CalibrationTable table = Calibration(fp32, std::move(options)).decide(statistics);
-  for (ActivationEntry& entry : table.activations) {
-    const ActivationEntry* own = base.table.find(entry.tensor);
-    if (own != nullptr && own->origin == Origin::kUser) entry = *own;
-  }
-  return table;
-}
-
-bool any_effect(const std::vector<RewriteReport>& reports) {
-  return std::any_of(reports.begin(), reports.end(),
-                     [](const RewriteReport& report) { return report.tensors > 0; });
 }
 
 }  // namespace
@@ -117,142 +80,6 @@ Trials::Trials(const Executor& fp32, const StaticInputs& base, const Samples& sa
   references_.resize(static_cast<std::size_t>(samples.size()));
 }
 
-const CalibrationTable* Trials::table_by_method(const std::string& method) const {
-  auto [found, fresh] = by_method_.try_emplace(method);
-  if (fresh) {
-    try {
-      found->second = decided(fp32_, base_, *options_.statistics, method);
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kCancelled) throw;
-    }
-  }
-  return found->second ? &*found->second : nullptr;
-}
-
-CalibrationTable Trials::table_of(const Change& change) const {
-  if (!change.method.empty()) {
-    const CalibrationTable* table = table_by_method(change.method);
-    if (table == nullptr) {
-      throw Error(ErrorCode::kUnsupported, to_text("method '", change.method, "' refuses"));
-    }
-    return *table;
-  }
-  // The scales of weights depend on rewrites and, where a bias is large, on ranges. Then they
-  // cannot be chosen in advance for a weight method.
-  if (change.weight_method.empty() || change.rewrites || !change.ranges.empty()) {
-    return base_.table;
-  }
-  const auto key = std::pair(change.weight_method, change.effort);
-  auto [found, fresh] = by_weight_method_.try_emplace(key, base_.table);
-  if (fresh) {
-    StaticOptions options = base_.options;
-    options.types.weight_method = change.weight_method;
-    if (!change.effort.empty()) options.rewrites = resolved(recipe_of(change)).rewrites;
-    fill_weight_entries(fp32_.graph(), options, found->second, base_.learned);
-  }
-  return found->second;
-}
-
-Recipe Trials::recipe_of(const Change& change) const {
-  const auto joined = [](std::vector<std::string> own, const std::vector<std::string>& more) {
-    own.insert(own.end(), more.begin(), more.end());
-    return own;
-  };
-  const StaticOptions& base = base_.options;
-  Recipe recipe;
-  recipe.target = change.target.empty() ? base.target : change.target;
-  recipe.types = base.types;
-  recipe.rewrites = change.rewrites ? change.rewrites : base.rewrites;
-  if (!change.effort.empty()) {
-    recipe.effort = find_effort(change.effort).effort;
-  } else if (is_rounded_on_images(base_)) {
-    recipe.rounding = base.rounding;
-  }
-  recipe.bias_correction =
-      change.corrects_biases ? BiasCorrection::kSequential : base.bias_correction;
-  recipe.overrides.exclude = joined(base.exclude, change.exclude);
-  recipe.overrides.wide = joined(base.wide, change.wide);
-  recipe.overrides.ranges = change.ranges;
-  recipe.form = base.form;
-  if (!change.weight_method.empty()) recipe.types.weight_method = change.weight_method;
-  return recipe;
-}
-
-StaticInputs Trials::unlearned(const Change& change, const Recipe& recipe) const {
-  MakeOptions options;
-  options.threads = base_.options.threads;
-  options.model_fingerprint = base_.options.model_fingerprint;
-  options.version = base_.options.version;
-  options.stop = options_.stop;
-  return inputs_of_table(recipe, table_of(change), options);
-}
-
-const Trials::LearnedChange& Trials::learned_of(Change change) const {
-  // Weights are rounded the same way whichever tensors have 16 bits, see round_on_images(). Biases
-  // and ranges are not.
-  const Recipe whole = resolved(recipe_of(change));
-  if (whole.bias_correction != BiasCorrection::kSequential && !whole.tune_ranges) {
-    change.wide.clear();
-  }
-  for (const auto& [known, learned] : learned_) {
-    if (!(known == change)) continue;
-    saved_seconds_ += learned.seconds;
-    return learned;
-  }
-  const LearningSamples& from = options_.learning.value();
-  MakeOptions options;
-  options.preprocess = from.preprocess;
-  options.bad_images = options_.bad_images;
-  options.threads = options_.threads;
-  options.stop = options_.stop;
-  options.known_layers = &known_layers_;
-  const Recipe recipe = recipe_of(change);
-  StaticInputs inputs = unlearned(change, recipe);
-  const Stopwatch making;
-  learn(fp32_, recipe, from.samples, options, inputs);
-  LearnedChange learned{std::move(inputs.learned), std::move(inputs.options.rounding),
-                        making.seconds()};
-  // Layers that were known took no time. A command has to round them too, like the first change.
-  const double took = learned.seconds;
-  for (const auto& [other, first] : learned_) {
-    if (other.corrects_biases == change.corrects_biases && other.effort == change.effort) {
-      learned.seconds = std::max(learned.seconds, first.seconds);
-    }
-  }
-  saved_seconds_ += learned.seconds - took;
-  return learned_.emplace_back(change, std::move(learned)).second;
-}
-
-std::optional<Quantized> Trials::quantized(const Change& change) const {
-  StaticInputs inputs = unlearned(change, recipe_of(change));
-  Change learning = change;
-  if (change != Change() && is_rounded_on_images(base_) && options_.learning) {
-    // The integers of the base suit its own scales only. Other changes take those of one recipe.
-    if (change.learned_on.empty()) learning = {.learned_on = options_.learning->words};
-  }
-  if (learning.learned_on.empty()) {
-    inputs.options.rounding = base_.options.rounding;
-    inputs.learned = base_.learned;
-  } else {
-    const LearnedChange& learned = learned_of(learning);
-    inputs.options.rounding = learned.rounding;
-    inputs.learned = learned.learned;
-  }
-  Quantized quantized = quantize(fp32_.graph(), inputs);
-  if (quantized.report.quantized_tensors == 0) return std::nullopt;
-  // A table for another target may lack ranges of this one.
-  if (!change.target.empty() && !quantized.report.missing_ranges.empty()) return std::nullopt;
-  const bool rewritten = change.rewrites && !change.rewrites->empty();
-  if (rewritten && !any_effect(quantized.report.rewrites)) return std::nullopt;
-  return quantized;
-}
-
-std::unique_ptr<Executor> Trials::model(const Change& change) const {
-  std::optional<Quantized> made = quantized(change);
-  if (!made) return nullptr;
-  return std::make_unique<Executor>(prepare(std::move(made->graph), options_.stop), options_.stop);
-}
-
 void Trials::run(std::span<Trial> trials) const {
   for (std::size_t begin = 0; begin < trials.size(); begin += kTogether) {
     const std::size_t count = std::min(kTogether, trials.size() - begin);
@@ -279,27 +106,15 @@ std::vector<TensorView> Trials::reference(const Plan& fp32, std::size_t sample,
 }
 
 void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const {
-  std::vector<std::unique_ptr<Executor>> executors;
+  const std::vector<Made> models = make(trials);
   std::vector<std::shared_ptr<const Plan>> plans;
   std::vector<std::size_t> trial_of;  // [plan]
   std::shared_ptr<const Plan> fp32;
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    check_stop(options_.stop);
-    try {
-      saved_seconds_ = 0.0;
-      const Stopwatch making;
-      std::unique_ptr<Executor> executor = model(trials[i].change);
-      trials[i].making_seconds = making.seconds() + saved_seconds_;
-      if (executor == nullptr) continue;
-      ModelPair pair = compile_pair(fp32_, executor.get(), shapes_, 1);
-      fp32 = std::move(pair.fp32);
-      plans.push_back(std::move(pair.int8));
-      executors.push_back(std::move(executor));
-      trial_of.push_back(i);
-    } catch (const Error& error) {
-      // A model that cannot be made is not suggested. But the unchanged model must be possible.
-      if (error.code() == ErrorCode::kCancelled || trials[i].change == Change()) throw;
-    }
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    if (models[i].executor == nullptr) continue;
+    fp32 = models[i].pair.fp32;
+    plans.push_back(models[i].pair.int8);
+    trial_of.push_back(i);
   }
   if (plans.empty()) return;
   const std::size_t outputs = fp32->outputs().size();

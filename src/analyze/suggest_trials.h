@@ -13,6 +13,7 @@
 
 #include "analyze/trial_score.h"
 #include "compare/metrics.h"
+#include "compare/model_pair.h"
 #include "on_images/known_layers.h"
 #include "qtool/analyze/analyze.h"
 #include "qtool/pipeline/recipe.h"
@@ -84,7 +85,19 @@ class Trials {
  private:
   [[nodiscard]] std::vector<Tensor> first() const;
   [[nodiscard]] CalibrationTable table_of(const Change& change) const;
-  [[nodiscard]] std::optional<Quantized> quantized(const Change& change) const;
+  /// What the model with the change is quantized with. Cost: that of what it learns, if it does.
+  [[nodiscard]] StaticInputs inputs_of(const Change& change) const;
+  /// The model that quantize() makes with these inputs; null as for model(). Several threads may
+  /// call it at the same time.
+  [[nodiscard]] std::unique_ptr<Executor> made_of(const Change& change,
+                                                  const StaticInputs& inputs) const;
+  /// A model and its plan beside that of FP32; both null where there is none, as for model().
+  struct Made {
+    std::unique_ptr<Executor> executor{};
+    ModelPair pair{};
+  };
+  /// The models of the trials, which are made on all threads. Sets the seconds of making each.
+  [[nodiscard]] std::vector<Made> make(std::span<Trial> trials) const;
   /// The recipe of the model with the change.
   [[nodiscard]] Recipe recipe_of(const Change& change) const;
   /// What the steps of a recipe learned, and the rounding that suits it.
