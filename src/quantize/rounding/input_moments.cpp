@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <span>
 
 #include "base/text.h"
 #include "graph/clamp.h"
@@ -108,28 +109,40 @@ void InputRows::gather_windows(const TensorView& input, std::int64_t max_rows,
   const std::int64_t taps = channels == 0 ? 0 : depth_ / channels;
   make_size(rows, static_cast<std::size_t>(groups_ * count * depth_));
   const float* from = input.values<float>().data();
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(taps));  // -1: padding
-  for (std::int64_t r = 0; r < count; ++r) {
-    std::vector<std::int64_t> corner(axes);
-    std::int64_t rest = positions[static_cast<std::size_t>(r)];
-    for (std::size_t a = axes; a-- > 0; rest /= window.output[a]) {
-      corner[a] = rest % window.output[a] * window.strides[a] - window.pads_begin[a];
-    }
-    const std::int64_t image = rest * steps[0];
-    for (std::int64_t t = 0; t < taps; ++t) {
-      std::int64_t tap = t;
-      std::int64_t& offset = offsets[static_cast<std::size_t>(t)] = image;
-      for (std::size_t a = axes; a-- > 0 && offset >= 0; tap /= window.kernel[a]) {
-        const std::int64_t at = corner[a] + tap % window.kernel[a] * window.dilations[a];
-        const bool inside = at >= 0 && at < input.shape[static_cast<std::int64_t>(a) + 2];
-        offset = inside ? offset + at * steps[a + 2] : -1;
+  // Some windows at a time, so that a group writes their vectors one behind the other.
+  constexpr std::int64_t kWindows = 16;
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(kWindows * taps));  // -1: padding
+  for (std::int64_t begin = 0; begin < count; begin += kWindows) {
+    const std::int64_t end = std::min(begin + kWindows, count);
+    auto next = offsets.begin();
+    for (std::int64_t r = begin; r < end; ++r) {
+      std::vector<std::int64_t> corner(axes);
+      std::int64_t rest = positions[static_cast<std::size_t>(r)];
+      for (std::size_t a = axes; a-- > 0; rest /= window.output[a]) {
+        corner[a] = rest % window.output[a] * window.strides[a] - window.pads_begin[a];
+      }
+      const std::int64_t image = rest * steps[0];
+      for (std::int64_t t = 0; t < taps; ++t, ++next) {
+        std::int64_t tap = t;
+        *next = image;
+        for (std::size_t a = axes; a-- > 0 && *next >= 0; tap /= window.kernel[a]) {
+          const std::int64_t at = corner[a] + tap % window.kernel[a] * window.dilations[a];
+          const bool inside = at >= 0 && at < input.shape[static_cast<std::int64_t>(a) + 2];
+          *next = inside ? *next + at * steps[a + 2] : -1;
+        }
       }
     }
     for (std::int64_t g = 0; g < groups_; ++g) {
-      float* to = rows.data() + (g * count + r) * depth_;
-      for (std::int64_t c = 0; c < channels; ++c) {
-        const float* plane = from + (g * channels + c) * steps[1];
-        for (const std::int64_t offset : offsets) *to++ = offset < 0 ? 0.0F : plane[offset];
+      float* to = rows.data() + (g * count + begin) * depth_;
+      for (std::int64_t r = 0; r < end - begin; ++r) {
+        const std::span window_offsets = std::span(offsets).subspan(
+            static_cast<std::size_t>(r * taps), static_cast<std::size_t>(taps));
+        for (std::int64_t c = 0; c < channels; ++c) {
+          const float* plane = from + (g * channels + c) * steps[1];
+          for (const std::int64_t offset : window_offsets) {
+            *to++ = offset < 0 ? 0.0F : plane[offset];
+          }
+        }
       }
     }
   }
