@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/parallel.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "graph/node_name.h"
@@ -92,21 +93,26 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
   std::vector<BadImage> bad;
   NetworkByDepth exact(samples.size(), shapes, kMostKeptReals);
   NetworkByDepth int8(samples.size(), shapes, kMostKeptIntegers);
+  Graph graph = models.with(shifts).graph;
   for (std::int64_t depth = 1; depth <= deepest; ++depth) {
-    const Graph graph = models.with(shifts).graph;
-    NetworkByDepth::Target fp32_target{real, ids_of(layers), depth, {}};
-    NetworkByDepth::Target int8_target{graph, ids_of(layers), depth, {}};
     std::vector<std::string> names;
     std::vector<ComparedLayer> pairs;
     for (const MeasuredLayer& layer : layers) {
       if (layer.depth != depth) continue;
       names.push_back(layer.name);
       pairs.push_back(compared(real, graph, layer.id));
-      fp32_target.results.push_back(pairs.back().fp32);
-      int8_target.results.push_back(pairs.back().int8);
     }
-    exact.go_to(std::move(fp32_target));
-    int8.go_to(std::move(int8_target));
+    const auto target_of = [&](const Graph& network, std::string ComparedLayer::*tensor) {
+      NetworkByDepth::Target target{network, ids_of(layers), depth, {}};
+      for (const ComparedLayer& pair : pairs) target.results.push_back(pair.*tensor);
+      return target;
+    };
+    // Both networks are compiled at the same time, because each takes one thread.
+    parallel_items(2, resolve_threads(collect.threads), [&](std::int64_t network, int) {
+      if (network == 0) return exact.go_to(target_of(real, &ComparedLayer::fp32));
+      if (depth > 1) graph = models.with(shifts).graph;  // the names of its tensors stay
+      int8.go_to(target_of(graph, &ComparedLayer::int8));
+    });
     MaskedShifts measured = masked_shifts(real, exact, int8, pairs, samples, collect, [&] {
       report_progress(collect.progress, ++done, total, "bias correction",
                       to_text(samples.noun(), "s"));
