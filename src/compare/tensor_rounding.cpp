@@ -83,7 +83,7 @@ class LaneRounding {
         highest_(static_cast<float>(activation.limits.max - activation.affine.zero_point)) {}
 
   /// Rounds `count` values, 1 to 4.
-  void add(const float* values, std::size_t count, float* out) {
+  [[gnu::always_inline]] inline void add(const float* values, std::size_t count, float* out) {
     // The lanes behind the values hold the last value, which changes no extreme.
     float four[kRoundingLanes];
     for (std::size_t i = 0; i < kRoundingLanes; ++i) four[i] = values[std::min(i, count - 1)];
@@ -167,9 +167,12 @@ TensorRounding round_values(const QuantizedActivation& activation, std::span<con
   for (std::size_t begin = 0; begin < values.size(); begin += kMostRounded) {
     const std::size_t end = std::min(values.size(), begin + kMostRounded);
     LaneRounding rounding(activation, counts);
-    for (std::size_t i = begin; i < end; i += kRoundingLanes) {
-      rounding.add(&values[i], std::min(kRoundingLanes, end - i), out + i);
+    std::size_t i = begin;
+    // Compiled for itself: with a constant count, the loads and stores are of whole vectors.
+    for (; i + kRoundingLanes <= end; i += kRoundingLanes) {
+      rounding.add(&values[i], kRoundingLanes, out + i);
     }
+    if (i < end) rounding.add(&values[i], end - i, out + i);
     rounding.finish(result);
   }
   return result;

@@ -42,13 +42,13 @@ struct RoundedOnImages {
 /// Rounds the weights of each layer to the integers that lose least on images. The rounding method
 /// (StaticOptions::rounding) is one that needs images.
 /// For each layer, the second moments of the vectors that its weights multiply are added up, over
-/// about 24,000 positions of all images. Layers whose moments fit into `pass_bytes` together,
-/// with the vectors of the images that run at the same time, share a pass over the images; for a
-/// method that also needs samples, those that fit into `rounding_memory`. The number of vectors is
-/// that of an image like the first usable one. Three kinds of layers are left out: a layer whose moments alone do not fit
-/// into `rounding_memory`, an operator other than Conv, Gemm and MatMul, and layers that share a
-/// name. The integers of the other layers depend neither on the number of threads nor on the number
-/// of passes. A method that also needs samples gets up to 8,192 of these vectors, at most 256 MiB
+/// about 24,000 positions of all images. Layers whose moments fit into `pass_bytes` together, with
+/// the vectors of the images that run at the same time, share a pass over the images; for a method
+/// that also needs samples, those that fit into `rounding_memory`. The number of vectors is that of
+/// an image like the first usable one. Three kinds of layers are left out: a layer whose moments
+/// alone do not fit into `rounding_memory`, an operator other than Conv, Gemm and MatMul, and
+/// layers that share a name. The integers of the other layers depend neither on the number of
+/// threads nor on the number of passes. A method that also needs samples gets up to 8,192 of these vectors, at most 256 MiB
 /// per layer. If the samples do not fit into `rounding_memory` beside the moments, the method works
 /// without them.
 /// `fp32` holds the prepared graph that `table` belongs to. `collect` says how to read the images;
