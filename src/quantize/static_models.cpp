@@ -120,11 +120,9 @@ StaticModels::Rounded StaticModels::rounded(NodeId node, const WeightPorts& port
   return {copy_of(known.layer), known.by_nearest, known.saturating_pairs};
 }
 
-Quantized StaticModels::with(const BiasShifts& measured) {
-  const StopScope scope(options_.stop);
+QuantizeReport StaticModels::report_of_ground() const {
   const Graph& graph = ground_.graph();
-  Quantized quantized;
-  QuantizeReport& report = quantized.report;
+  QuantizeReport report;
   report.target = options_.target;
   report.rewrites = ground_.reports();
   report.nodes = report_nodes(graph, ground_.placement());
@@ -135,6 +133,22 @@ Quantized StaticModels::with(const BiasShifts& measured) {
   report.unequal_concats = ground_.activations().unequal;
   report.non_finite = non_finite_weights(graph);
   report.missing_ranges = ground_.missing_ranges();
+  for (const WideTensor& wide : ground_.placement().wide) {
+    report.wide.push_back(graph.value(wide.tensor).name);
+  }
+  for (const ValueId tensor : ground_.placement().not_wide) {
+    report.not_wide.push_back(graph.value(tensor).name);
+  }
+  return report;
+}
+
+Quantized StaticModels::with(const BiasShifts& measured) {
+  const StopScope scope(options_.stop);
+  const Graph& graph = ground_.graph();
+  if (!report_) report_ = report_of_ground();
+  Quantized quantized;
+  QuantizeReport& report = quantized.report;
+  report = *report_;
   const BiasShift shift = bias_shift(graph, table_, options_.bias_correction, measured);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
     check_stop_inside();  // the scales of a large layer may take seconds
@@ -145,12 +159,6 @@ Quantized StaticModels::with(const BiasShifts& measured) {
     staged.corrected = correct_bias(graph, ground_.target(), shift, staged.layer, report);
     return staged;
   };
-  for (const WideTensor& wide : ground_.placement().wide) {
-    report.wide.push_back(graph.value(wide.tensor).name);
-  }
-  for (const ValueId tensor : ground_.placement().not_wide) {
-    report.not_wide.push_back(graph.value(tensor).name);
-  }
   quantized.graph = emit_static(
       options_.form, {graph, ground_.placement(), ground_.target(), ground_.activations(), stages},
       report);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "qtool/calib/table.h"
@@ -40,6 +41,8 @@ class StaticModels {
     bool by_nearest = false;  ///< although the rounding needs images
     std::int64_t saturating_pairs = 0;
   };
+  /// What the report of every model says, whatever the bias shifts.
+  [[nodiscard]] QuantizeReport report_of_ground() const;
   [[nodiscard]] Rounded round(NodeId node, const WeightPorts& ports) const;
   [[nodiscard]] Rounded rounded(NodeId node, const WeightPorts& ports);
 
@@ -49,6 +52,7 @@ class StaticModels {
   const Learned& learned_;
   Keep keep_;
   Groundwork ground_;
+  std::optional<QuantizeReport> report_;                       // see report_of_ground()
   std::map<std::pair<NodeId, std::size_t>, Rounded> rounded_;  // by node and input
 };
 
