@@ -150,29 +150,46 @@ std::int64_t normalize_axis(std::int64_t axis, std::int64_t rank, std::string_vi
   return axis < 0 ? axis + rank : axis;
 }
 
+namespace {
+
+/// Whole cache lines, so that vector loads of the last line stay inside the allocation.
+std::int64_t allocated_bytes(std::int64_t bytes) { return align_up(bytes); }
+
+std::byte* allocated(const Shape& shape, std::int64_t size) {
+  void* memory =
+      ::operator new[](static_cast<std::size_t>(size), std::align_val_t{kAlignment}, std::nothrow);
+  if (memory == nullptr) {
+    throw Error(ErrorCode::kInvalidArgument,
+                to_text("tensor ", shape.to_string(), ": cannot allocate ", size, " bytes"));
+  }
+  populate(memory, size);
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
 void Tensor::Release::operator()(std::byte* data) const noexcept {
   ::operator delete[](data, std::align_val_t{kAlignment});
 }
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
   elements_ = shape_.elements();
-  // Whole cache lines, so that vector loads of the last line stay inside the allocation.
-  const std::int64_t size = align_up(bytes());
+  const std::int64_t size = allocated_bytes(bytes());
   if (size == 0) return;
-  void* memory =
-      ::operator new[](static_cast<std::size_t>(size), std::align_val_t{kAlignment}, std::nothrow);
-  if (memory == nullptr) {
-    throw Error(ErrorCode::kInvalidArgument,
-                to_text("tensor ", shape_.to_string(), ": cannot allocate ", size, " bytes"));
-  }
-  populate(memory, size);
-  std::memset(memory, 0, static_cast<std::size_t>(size));
-  data_.reset(static_cast<std::byte*>(memory));
+  data_.reset(allocated(shape_, size));
+  std::memset(data_.get(), 0, static_cast<std::size_t>(size));
 }
 
 Tensor Tensor::clone() const {
-  Tensor copy(dtype_, shape_);
-  if (bytes() > 0) std::memcpy(copy.data(), data(), static_cast<std::size_t>(bytes()));
+  Tensor copy;
+  copy.dtype_ = dtype_;
+  copy.shape_ = shape_;
+  copy.elements_ = elements_;
+  const std::int64_t size = allocated_bytes(bytes());
+  if (size == 0) return copy;
+  copy.data_.reset(allocated(shape_, size));
+  std::memcpy(copy.data(), data(),
+              static_cast<std::size_t>(size));  // with the end of the last line
   return copy;
 }
 
