@@ -48,15 +48,15 @@ struct RoundedOnImages {
 /// an image like the first usable one. Three kinds of layers are left out: a layer whose moments
 /// alone do not fit into `rounding_memory`, an operator other than Conv, Gemm and MatMul, and
 /// layers that share a name. The integers of the other layers depend neither on the number of
-/// threads nor on the number of passes. A method that also needs samples gets up to 8,192 of these vectors, at most 256 MiB
-/// per layer. If the samples do not fit into `rounding_memory` beside the moments, the method works
-/// without them.
-/// `fp32` holds the prepared graph that `table` belongs to. `collect` says how to read the images;
-/// its tensors are ignored. The progress counts images over all passes, and layers. Throws as
-/// quantize() and collect() do. Cost: per pass, one FP32 inference and one decoding per image. Per
-/// layer with vectors of length d, 24,000 d^2 products, and d^3 / 3 for solving. Memory: that of a
-/// pass, the memory of collect(), and per thread 4 to 8 d^2 bytes plus 8 d bytes per output
-/// channel. One layer may exceed the memory of a pass by the vectors that wait to be added.
+/// threads nor on the number of passes. A method that also needs samples gets up to 8,192 of these
+/// vectors, at most 256 MiB per layer. If the samples do not fit into `rounding_memory` beside the
+/// moments, the method works without them. `fp32` holds the prepared graph that `table` belongs to.
+/// `collect` says how to read the images; its tensors are ignored. The progress counts images over
+/// all passes, and layers. Throws as quantize() and collect() do. Cost: per pass, one FP32
+/// inference and one decoding per image. Per layer with vectors of length d, 24,000 d^2 products,
+/// and d^3 / 3 for solving. Memory: that of a pass, the memory of collect(), and per thread 4 to 8
+/// d^2 bytes plus 8 d bytes per output channel. One layer may exceed the memory of a pass by the
+/// vectors that wait to be added.
 RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
                                 const StaticOptions& options, const Learned& learned,
                                 const Samples& samples, const CollectOptions& collect,
