@@ -25,24 +25,35 @@ bool all_begin_with(const std::vector<PortInfo>& together, const std::vector<Por
   return std::ranges::equal(together, single, begins_with);
 }
 
-/// The sample, and others that differ from it.
+/// Samples that differ in size, in sign and from element to element, so that a network that mixes
+/// samples, by a mean or by a maximum, gives at least one of them other results.
 std::vector<LoadedSample> varied(std::span<const Tensor> sample) {
+  constexpr float kFactors[] = {0.6F, 1.0F, 1.9F, -0.7F};
+  static_assert(std::size(kFactors) == kRunTogether);
   std::vector<LoadedSample> samples;
-  for (std::int64_t i = 0; i < kRunTogether; ++i) {
+  for (std::size_t slot = 0; slot < kRunTogether; ++slot) {
     LoadedSample& one = samples.emplace_back();
     for (const Tensor& tensor : sample) {
       one.tensors.push_back(tensor.clone());
-      const float factor = 1.0F - 0.3F * static_cast<float>(i);
-      for (float& value : one.tensors.back().values<float>()) value *= factor;
+      const std::span<float> values = one.tensors.back().values<float>();
+      float largest = 0.0F;
+      for (const float value : values) largest = std::max(largest, std::abs(value));
+      // A black image has values too.
+      const float most = largest > 0.0F ? 0.1F * largest : 1.0F;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto place = static_cast<float>((i * 31 + slot * 17) % 97) / 96.0F - 0.5F;
+        values[i] = (values[i] + most * place) * kFactors[slot];
+      }
     }
   }
   return samples;
 }
 
-/// Whether the first of the samples that run together has the results that it has alone.
-bool are_apart(std::span<const TensorView> together, std::span<const TensorView> alone) {
-  const std::vector<TensorView> first = slots_of(together, 0, kRunTogether);
-  const FloatOutputs found(first);
+/// Whether a sample has the same results together with others, in `slot`, as alone.
+bool are_equal(std::span<const TensorView> together, std::size_t slot,
+               std::span<const TensorView> alone) {
+  const std::vector<TensorView> own = slots_of(together, slot, kRunTogether);
+  const FloatOutputs found(own);
   const FloatOutputs expected(alone);
   for (std::size_t o = 0; o < expected.size(); ++o) {
     float largest = 0.0F;
@@ -51,6 +62,19 @@ bool are_apart(std::span<const TensorView> together, std::span<const TensorView>
       return std::abs(a - b) <= kEqualTogether * largest;
     });
     if (!equal) return false;
+  }
+  return true;
+}
+
+/// Whether samples that run together have the results that each has alone.
+bool are_apart(const Plan& together, const Plan& single, std::span<const Tensor> sample) {
+  const std::vector<LoadedSample> samples = varied(sample);
+  const std::vector<Tensor> inputs = stacked(samples);
+  Workspace shared;
+  Workspace own;
+  const auto found = together.run(views_of(inputs), shared);
+  for (std::size_t slot = 0; slot < samples.size(); ++slot) {
+    if (!are_equal(found, slot, single.run(views_of(samples[slot].tensors), own))) return false;
   }
   return true;
 }
@@ -68,23 +92,18 @@ std::shared_ptr<const Plan> together_plan(const Executor& network, const Compile
   for (const PortInfo& port : single.inputs()) {
     shapes.emplace(port.name, batch_shape(port.shape, kRunTogether));
   }
-  std::shared_ptr<const Plan> plan;
   try {
-    plan = network.compile(shapes, compile);
-  } catch (const Error& error) {  // the network declares other shapes
+    std::shared_ptr<const Plan> plan = network.compile(shapes, compile);
+    if (plan->arena_bytes() > kMostBytesTogether ||
+        !all_begin_with(plan->observed(), single.observed()) ||
+        !all_begin_with(plan->outputs(), single.outputs())) {
+      return nullptr;
+    }
+    return are_apart(*plan, single, sample) ? plan : nullptr;
+  } catch (const Error& error) {  // the network takes other shapes only
     if (error.code() == ErrorCode::kCancelled) throw;
     return nullptr;
   }
-  if (plan->arena_bytes() > kMostBytesTogether ||
-      !all_begin_with(plan->observed(), single.observed()) ||
-      !all_begin_with(plan->outputs(), single.outputs())) {
-    return nullptr;
-  }
-  Workspace alone;
-  Workspace together;
-  const std::vector<Tensor> inputs = stacked(varied(sample));
-  const auto found = plan->run(views_of(inputs), together);
-  return are_apart(found, single.run(views_of(sample), alone)) ? plan : nullptr;
 }
 
 std::vector<Tensor> stacked(std::span<const LoadedSample> samples) {

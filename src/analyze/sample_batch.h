@@ -21,8 +21,8 @@ inline constexpr std::int64_t kMostBytesTogether = std::int64_t{128} << 20;
 /// all of them. Null where they cannot run together: an input that does not begin with an extent of
 /// 1 or is not float32, a tensor that is observed or an output that does not begin with the
 /// samples, a network that mixes them, or more than kMostBytesTogether bytes. To find a network
-/// that mixes samples, `sample` runs alone by `single` and together with others. Throws
-/// Error(kCancelled). Cost: compiling, and a run of both plans.
+/// that mixes samples, four variations of `sample` run together, and each alone by `single`. Throws
+/// Error(kCancelled). Cost: compiling, a run of the plan, and kRunTogether runs of `single`.
 std::shared_ptr<const Plan> together_plan(const Executor& network, const CompileOptions& compile,
                                           const Plan& single, std::span<const Tensor> sample);
 

@@ -28,6 +28,11 @@ const OpTraits& traits_of(std::string_view op_type, std::string_view domain) noe
   return row != kTraits.end() && row->op_type == op_type ? *row : kUnknown;
 }
 
+bool only_moves(const Node& node) {
+  if (node.is("Resize")) return node.get_string("mode", "nearest") == "nearest";
+  return traits_of(node).kind == OpKind::kMoving;
+}
+
 std::optional<std::int64_t> weight_axis(const Node& node) {
   switch (traits_of(node).weights) {
     case WeightAxis::kNone:

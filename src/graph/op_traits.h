@@ -137,6 +137,10 @@ inline const OpTraits& traits_of(const Node& node) noexcept {
   return traits_of(node.op_type, node.domain);
 }
 
+/// Whether a node only moves or selects elements of its input 0: quantizing before or after it is
+/// the same. A Resize that interpolates does not.
+[[nodiscard]] bool only_moves(const Node& node);
+
 /// Whether an operator adds up products.
 constexpr bool is_product(OpKind kind) noexcept {
   return kind == OpKind::kConvolution || kind == OpKind::kMatrixProduct ||

@@ -10,12 +10,6 @@
 namespace qtool {
 namespace {
 
-// Operators that only move elements: quantizing before or after them is the same.
-bool is_mover(const Node& node) {
-  if (node.is("Resize")) return node.get_string("mode", "nearest") == "nearest";
-  return traits_of(node).kind == OpKind::kMoving;
-}
-
 // Makes a Pad that now runs on u8 pad with the zero point instead of 0. Returns false when it pads
 // with another value. Other movers need no change.
 bool adapt_padding(Clusters& c, NodeId id, const Affine& affine) {
@@ -81,7 +75,7 @@ void sink_dequantize(Clusters& c) {
   for (const NodeId id : order) {
     const Node& node = c.graph.node(id);
     if (node.is("ArgMax") || node.is("ArgMin")) rank_bytes(c, id);
-    if (!is_mover(node)) continue;
+    if (!only_moves(node)) continue;
     const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
     if (!source) continue;
     const NodeId dequantize = c.graph.value(node.inputs[0]).producer;

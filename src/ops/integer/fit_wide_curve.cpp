@@ -140,9 +140,13 @@ std::optional<WideCurve> fit_wide_curve(const RealFunction& function, const Affi
     fit_wide_segments(steps, segments, curve);
     if (line) add_line(steps, above->reach, curve);
     if (!fits_widely(steps, curve, above->reach, kMostWideError / ratio)) continue;
-    // The values are those of the function itself, before the factor.
+    // The values are those of the function itself, before the factor. They may be beyond floats.
     for (auto& of_power : curve.coefficients) {
-      for (float& c : of_power) c /= factors.smallest;
+      for (float& c : of_power) {
+        const float divided = c / factors.smallest;
+        if (c != 0.0F && !std::isnormal(divided)) return std::nullopt;
+        c = divided;
+      }
     }
     return curve;
   }

@@ -45,7 +45,7 @@ class WideEmitter {
     const Graph& graph = decisions_.graph;
     while (true) {
       const NodeId mover = graph.value(tensor).producer;
-      if (mover == kNoNode || traits_of(graph.node(mover)).kind != OpKind::kMoving) return;
+      if (mover == kNoNode || !only_moves(graph.node(mover))) return;
       tensor = graph.node(mover).inputs[0];
       const auto pair = rounded_.find(tensor);
       if (pair != rounded_.end() && graph_.node(mover).inputs[0] == pair->second) {

@@ -45,6 +45,7 @@ class WidePlacement {
     if (wide.functions.empty() && wide.layers.empty()) {
       placement_.not_wide.push_back(tensor);
     } else {
+      if (!wide.layers.empty()) move_reals(tensor);
       placement_.wide.push_back(std::move(wide));
     }
   }
@@ -55,7 +56,7 @@ class WidePlacement {
   /// rounded, see emit_wide(). A Concat reads bytes.
   [[nodiscard]] bool takes_over_bytes(ValueId tensor) const {
     NodeId producer = graph_.value(tensor).producer;
-    while (producer != kNoNode && traits_of(graph_.node(producer)).kind == OpKind::kMoving) {
+    while (producer != kNoNode && only_moves(graph_.node(producer))) {
       producer = graph_.value(graph_.node(producer).inputs[0]).producer;
     }
     if (producer == kNoNode || !graph_.node(producer).is("Concat")) return false;
@@ -63,6 +64,19 @@ class WidePlacement {
     return std::ranges::all_of(graph_.node(producer).inputs, [&](ValueId id) {
       return activations_.by_value[id] == activations_.by_value[tensor];
     });
+  }
+
+  /// Nodes that only move the elements of a tensor of 16 bits run in FP32, see emit_wide().
+  void move_reals(ValueId tensor) {
+    NodeId mover = graph_.value(tensor).producer;
+    while (mover != kNoNode && only_moves(graph_.node(mover))) {
+      NodePlacement& placed = *rows_.at(mover);
+      if (placed.role == NodeRole::kPassing) {
+        placed.role = NodeRole::kFloat;
+        placed.reason = "its result keeps 16 bits";
+      }
+      mover = graph_.value(graph_.node(mover).inputs[0]).producer;
+    }
   }
 
   /// The layers that read both bytes. None if the step of the second byte is too small for a float.

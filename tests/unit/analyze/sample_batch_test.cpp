@@ -38,15 +38,21 @@ Graph batched_network(std::optional<std::int64_t> batch, const std::string& last
     net.op("ReduceMean", "mean", {out}, {{"axes", std::vector<std::int64_t>{0}}});
     out = net.op("Sub", "mixed", {out, "mean_out"});
   }
+  if (last == "clamped") {  // below the largest value of all samples
+    net.op("ReduceMax", "max", {out});
+    net.constant("span", Tensor::scalar(2.0F));
+    out = net.op("Max", "clamped", {out, net.op("Sub", "least", {"max_out", "span"})});
+  }
   if (last == "flat") out = net.op("Flatten", "flat", {out}, {{"axis", std::int64_t{0}}});
   net.output(out);
   return std::move(net.graph);
 }
 
-std::shared_ptr<const Plan> plan_together(const Graph& graph) {
+std::shared_ptr<const Plan> plan_together(const Graph& graph, float size = 1.0F) {
   const Executor network(graph);
   std::vector<Tensor> sample;
   sample.push_back(normal_floats(Shape{1, 3, kBatchedSide, kBatchedSide}, 3, 0.0F, 1.0F));
+  for (float& value : sample[0].values<float>()) value *= size;
   CompileOptions compile;
   compile.threads = 1;
   compile.keep = true;
@@ -65,7 +71,15 @@ TEST(TogetherPlan, TakesSeveralSamples) {
 TEST(TogetherPlan, IsNullWhereSamplesCannotRunTogether) {
   EXPECT_EQ(plan_together(batched_network(1)), nullptr) << "the batch is declared";
   EXPECT_EQ(plan_together(batched_network(std::nullopt, "mixed")), nullptr);
+  EXPECT_EQ(plan_together(batched_network(std::nullopt, "clamped")), nullptr);
   EXPECT_EQ(plan_together(batched_network(std::nullopt, "flat")), nullptr);
+}
+
+// The first image may be black.
+TEST(TogetherPlan, FindsMixingByASampleOfZeros) {
+  EXPECT_NE(plan_together(batched_network(std::nullopt), 0.0F), nullptr);
+  EXPECT_EQ(plan_together(batched_network(std::nullopt, "mixed"), 0.0F), nullptr);
+  EXPECT_EQ(plan_together(batched_network(std::nullopt, "clamped"), 0.0F), nullptr);
 }
 
 TEST(Stacked, HasTheSamplesOneBehindTheOther) {

@@ -144,5 +144,11 @@ TEST(FitWideCurve, RefusesFactorsFarApart) {
   EXPECT_FALSE(fit_wide_curve(real(wide_silu), high, {1e-4F, 2.0F}));
 }
 
+// The values before the factor would be infinite.
+TEST(FitWideCurve, RefusesFactorsBeyondFloats) {
+  EXPECT_TRUE(fit_wide_curve(real(wide_swish), {1e-6F, 128}, {1e-4F, 1e-4F}));
+  EXPECT_FALSE(fit_wide_curve(real(wide_swish), {1e-6F, 128}, {1e-36F, 1e-36F}));
+}
+
 }  // namespace
 }  // namespace qtool

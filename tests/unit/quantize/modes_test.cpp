@@ -163,6 +163,24 @@ TEST(DynamicMode, RunsConvolutionsOfRowsOnIntegers) {
   }
 }
 
+TEST(DynamicMode, RefusesAttributesThatFitNoRow) {
+  for (const std::string name : {"pads", "strides", "kernel_shape"}) {
+    for (const Attribute& wrong : {Attribute(std::vector<std::int64_t>{1, 1, 1}),
+                                   Attribute(std::int64_t{1}), Attribute(std::string("1"))}) {
+      Net net;
+      net.input("x", {1, 2, 9});
+      net.constant("w", random_floats({3, 2, 1}, 1));
+      net.output(net.op("Conv", "conv", {"x", "w"}, {{name, wrong}}));
+      try {
+        static_cast<void>(quantize(net.graph, DynamicOptions()));
+        ADD_FAILURE() << name;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kInvalidModel) << name;
+      }
+    }
+  }
+}
+
 TEST(DynamicMode, LeavesConvolutionsOfVolumesInFp32) {
   Net net;
   net.input("x", {1, 2, 4, 4, 4});

@@ -258,6 +258,8 @@ TEST(WideTensor, IsMovedUnrounded) {
     }
     return "";
   };
+  EXPECT_EQ(wide.report.find("pool")->role, NodeRole::kFloat);
+  EXPECT_EQ(wide.report.find("pool")->reason, "its result keeps 16 bits");
   EXPECT_EQ(read_by("pad"), "x");
   EXPECT_EQ(read_by("same"), "pad_out");
   EXPECT_EQ(read_by("pool"), "relu_out");
