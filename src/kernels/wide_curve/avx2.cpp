@@ -2,6 +2,7 @@
 
 #include "kernels/epilogue_avx2.h"
 #include "kernels/wide_curve/contract.h"
+#include "kernels/wide_curve/stages.h"
 
 namespace qtool {
 namespace {
@@ -71,52 +72,36 @@ __m256 load_part(const float* from, std::int64_t count) {
   return _mm256_load_ps(reals);
 }
 
-// Whether the results have a low byte, and whether there are factors.
-enum class Bytes : std::uint8_t { kHigh, kBoth };
-enum class Factors : std::uint8_t { kNone, kSome };
+class Kernel {
+ public:
+  explicit Kernel(const WideCurve& curve) : registers_(registers_of(curve)) {}
 
-// Converts `count` numbers.
-template <Bytes kBytes, Factors kFactors>
-QTOOL_INLINE inline void run_line(const Registers& r, const float* in, const float* factors,
-                                  std::int64_t count, std::uint8_t* high, std::uint8_t* low) {
-  __m256 factor = _mm256_set1_ps(1.0F);
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    if constexpr (kFactors == Factors::kSome) factor = _mm256_loadu_ps(factors + i);
-    const TwoBytes bytes = bytes_of(r, _mm256_loadu_ps(in + i), factor);
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(high + i), bytes.high);
-    if constexpr (kBytes == Bytes::kBoth) {
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(low + i), bytes.low);
+  template <Bytes kBytes, Factors kFactors>
+  void run(const Line& line) const {
+    __m256 factor = _mm256_set1_ps(1.0F);
+    std::int64_t i = 0;
+    for (; i + kLanes <= line.count; i += kLanes) {
+      if constexpr (kFactors == Factors::kSome) factor = _mm256_loadu_ps(line.factors + i);
+      const TwoBytes bytes = bytes_of(registers_, _mm256_loadu_ps(line.in + i), factor);
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(line.high + i), bytes.high);
+      if constexpr (kBytes == Bytes::kBoth) {
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(line.low + i), bytes.low);
+      }
     }
+    const std::int64_t rest = line.count - i;
+    if (rest == 0) return;
+    if constexpr (kFactors == Factors::kSome) factor = load_part(line.factors + i, rest);
+    const TwoBytes bytes = bytes_of(registers_, load_part(line.in + i, rest), factor);
+    store_bytes(bytes.high, rest, line.high + i);
+    if constexpr (kBytes == Bytes::kBoth) store_bytes(bytes.low, rest, line.low + i);
   }
-  if (i == count) return;
-  if constexpr (kFactors == Factors::kSome) factor = load_part(factors + i, count - i);
-  const TwoBytes bytes = bytes_of(r, load_part(in + i, count - i), factor);
-  store_bytes(bytes.high, count - i, high + i);
-  if constexpr (kBytes == Bytes::kBoth) store_bytes(bytes.low, count - i, low + i);
-}
 
-template <Bytes kBytes>
-void run_bytes(const WideCurve& curve, const WideCurveCall& call) {
-  const Registers r = registers_of(curve);
-  if (call.factors == nullptr) {
-    return run_line<kBytes, Factors::kNone>(r, call.in, nullptr, call.pixels * call.channels,
-                                            call.high, call.low);
-  }
-  for (std::int64_t pixel = 0; pixel < call.pixels; ++pixel) {
-    const std::int64_t at = pixel * call.channels;
-    run_line<kBytes, Factors::kSome>(r, call.in + at, call.factors, call.channels, call.high + at,
-                                     kBytes == Bytes::kBoth ? call.low + at : nullptr);
-  }
-}
-
-void run(const WideCurve& curve, const WideCurveCall& call) {
-  if (call.low == nullptr) return run_bytes<Bytes::kHigh>(curve, call);
-  run_bytes<Bytes::kBoth>(curve, call);
-}
+ private:
+  Registers registers_;
+};
 
 }  // namespace
 
-constexpr WideCurveFunctions wide_curve_avx2 = {run};
+constexpr WideCurveFunctions wide_curve_avx2 = {run_lines<Kernel>};
 
 }  // namespace qtool

@@ -3,6 +3,7 @@
 #include "kernels/intrinsics.h"
 #include "kernels/unroll.h"
 #include "kernels/wide_curve/contract.h"
+#include "kernels/wide_curve/stages.h"
 
 namespace qtool {
 namespace {
@@ -59,53 +60,38 @@ QTOOL_INLINE inline TwoBytes bytes_of(const Registers& r, __m512 x, __m512 facto
   return {_mm512_cvtepi32_epi8(high), _mm512_cvtepi32_epi8(low)};
 }
 
-// Whether the results have a low byte, and whether there are factors.
-enum class Bytes : std::uint8_t { kHigh, kBoth };
-enum class Factors : std::uint8_t { kNone, kSome };
+class Kernel {
+ public:
+  explicit Kernel(const WideCurve& curve) : registers_(registers_of(curve)) {}
 
-// Converts `count` numbers.
-template <Bytes kBytes, Factors kFactors>
-QTOOL_INLINE inline void run_line(const Registers& r, const float* in, const float* factors,
-                                  std::int64_t count, std::uint8_t* high, std::uint8_t* low) {
-  __m512 factor = _mm512_set1_ps(1.0F);
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    if constexpr (kFactors == Factors::kSome) factor = _mm512_loadu_ps(factors + i);
-    const TwoBytes bytes = bytes_of(r, _mm512_loadu_ps(in + i), factor);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(high + i), bytes.high);
-    if constexpr (kBytes == Bytes::kBoth) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(low + i), bytes.low);
+  template <Bytes kBytes, Factors kFactors>
+  void run(const Line& line) const {
+    __m512 factor = _mm512_set1_ps(1.0F);
+    std::int64_t i = 0;
+    for (; i + kLanes <= line.count; i += kLanes) {
+      if constexpr (kFactors == Factors::kSome) factor = _mm512_loadu_ps(line.factors + i);
+      const TwoBytes bytes = bytes_of(registers_, _mm512_loadu_ps(line.in + i), factor);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(line.high + i), bytes.high);
+      if constexpr (kBytes == Bytes::kBoth) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(line.low + i), bytes.low);
+      }
     }
+    if (i == line.count) return;
+    const auto mask = static_cast<__mmask16>((1U << (line.count - i)) - 1U);
+    if constexpr (kFactors == Factors::kSome) {
+      factor = _mm512_maskz_loadu_ps(mask, line.factors + i);
+    }
+    const TwoBytes bytes = bytes_of(registers_, _mm512_maskz_loadu_ps(mask, line.in + i), factor);
+    _mm_mask_storeu_epi8(line.high + i, mask, bytes.high);
+    if constexpr (kBytes == Bytes::kBoth) _mm_mask_storeu_epi8(line.low + i, mask, bytes.low);
   }
-  if (i == count) return;
-  const auto mask = static_cast<__mmask16>((1U << (count - i)) - 1U);
-  if constexpr (kFactors == Factors::kSome) factor = _mm512_maskz_loadu_ps(mask, factors + i);
-  const TwoBytes bytes = bytes_of(r, _mm512_maskz_loadu_ps(mask, in + i), factor);
-  _mm_mask_storeu_epi8(high + i, mask, bytes.high);
-  if constexpr (kBytes == Bytes::kBoth) _mm_mask_storeu_epi8(low + i, mask, bytes.low);
-}
 
-template <Bytes kBytes>
-void run_bytes(const WideCurve& curve, const WideCurveCall& call) {
-  const Registers r = registers_of(curve);
-  if (call.factors == nullptr) {
-    return run_line<kBytes, Factors::kNone>(r, call.in, nullptr, call.pixels * call.channels,
-                                            call.high, call.low);
-  }
-  for (std::int64_t pixel = 0; pixel < call.pixels; ++pixel) {
-    const std::int64_t at = pixel * call.channels;
-    run_line<kBytes, Factors::kSome>(r, call.in + at, call.factors, call.channels, call.high + at,
-                                     kBytes == Bytes::kBoth ? call.low + at : nullptr);
-  }
-}
-
-void run(const WideCurve& curve, const WideCurveCall& call) {
-  if (call.low == nullptr) return run_bytes<Bytes::kHigh>(curve, call);
-  run_bytes<Bytes::kBoth>(curve, call);
-}
+ private:
+  Registers registers_;
+};
 
 }  // namespace
 
-constexpr WideCurveFunctions wide_curve_avx512vnni = {run};
+constexpr WideCurveFunctions wide_curve_avx512vnni = {run_lines<Kernel>};
 
 }  // namespace qtool

@@ -6,48 +6,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/curve_byte.h"
+#include "unit/ops/curve_functions.h"
 
 namespace qtool {
 namespace {
 
-using Function = std::function<double(double)>;
-
-double exact_sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
-double silu(double x) { return x * exact_sigmoid(x); }
-double exact_gelu(double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); }
-double mish(double x) { return x * std::tanh(std::log1p(std::exp(x))); }
-double leaky(double x) { return x < 0.0 ? 0.1 * x : x; }
-double elu(double x) { return x < 0.0 ? std::expm1(x) : x; }
-double hard_swish(double x) { return x * std::clamp(x / 6.0 + 0.5, 0.0, 1.0); }
-// Its kinks, at the square root of 7, are not those of a hard swish.
-double narrow_swish(double x) { return x * std::clamp(x / (2.0 * std::sqrt(7.0)) + 0.5, 0.0, 1.0); }
-
-RealFunction in_floats(const Function& function) {
-  return [&function](std::span<const float> in, std::span<float> out) {
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      out[i] = static_cast<float>(function(static_cast<double>(in[i])));
-    }
-  };
-}
-
-// The affine map of bytes from `low` to `high`.
-Affine bytes_of(double low, double high) {
-  const double scale = (high - low) / 255.0;
-  return {static_cast<float>(scale), static_cast<std::int32_t>(std::nearbyint(-low / scale))};
-}
-
 // The largest distance of an exact value times 2^shift, in steps, from what rounds to the byte of
 // the curve.
-double worst_error(const Curve& curve, const Function& function, const Affine& bytes,
+double worst_error(const Curve& curve, const curves::Function& function, const Affine& bytes,
                    std::int16_t shift = 0) {
   constexpr std::int32_t kSums = 300000;
   const double most = std::max(2.1 * 32768.0 / static_cast<double>(curve.scale),
@@ -68,7 +41,7 @@ double worst_error(const Curve& curve, const Function& function, const Affine& b
 
 struct CurveCase {
   std::string name;
-  Function function;
+  curves::Function function;
   double low;
   std::vector<double> highs;
 };
@@ -79,8 +52,8 @@ TEST_P(FitCurve, GivesTheBytesOfTheFunction) {
   const auto& [name, function, low, highs] = GetParam();
   for (const double high : highs) {
     SCOPED_TRACE(high);
-    const Affine bytes = bytes_of(low, high);
-    const std::optional<Curve> curve = fit_curve(in_floats(function), bytes);
+    const Affine bytes = curves::bytes_of(low, high);
+    const std::optional<Curve> curve = fit_curve(curves::in_floats(function), bytes);
     ASSERT_TRUE(curve);
     EXPECT_LE(worst_error(*curve, function, bytes), 0.041);  // the function is known in floats
     EXPECT_LE(worst_error(*curve, function, bytes, 3), 8 * 0.041);
@@ -90,24 +63,28 @@ TEST_P(FitCurve, GivesTheBytesOfTheFunction) {
 INSTANTIATE_TEST_SUITE_P(
     List, FitCurve,
     testing::Values(
-        CurveCase{"silu", silu, -0.2785, {0.5, 1.0, 2.0, 4.0, 6.0, 12.0, 40.0, 87.0, 4000.0}},
-        CurveCase{"silu_cut_off_below", silu, -0.1, {1.0, 3.0, 6.0}},
-        CurveCase{"sigmoid", exact_sigmoid, 0.0, {0.7, 1.0}},
-        CurveCase{"tanh", [](double x) { return std::tanh(x); }, -1.0, {0.5, 1.0}},
-        CurveCase{"gelu", exact_gelu, -0.17, {0.5, 1.0, 6.0, 20.0}},
-        CurveCase{"mish", mish, -0.31, {3.0, 6.0, 20.0}},
-        CurveCase{"leaky_relu", leaky, -0.5, {1.0, 6.0, 20.0}},
         CurveCase{
-            "leaky_relu_mirrored", [](double x) { return leaky(-x); }, -0.5, {1.0, 6.0, 20.0}},
-        CurveCase{"hard_swish", hard_swish, -0.375, {0.5, 1.0, 1.98, 3.0, 6.0, 8.97, 20.0, 60.0}},
-        CurveCase{"elu", elu, -1.0, {1.0, 6.0, 20.0}},
+            "silu", curves::silu, -0.2785, {0.5, 1.0, 2.0, 4.0, 6.0, 12.0, 40.0, 87.0, 4000.0}},
+        CurveCase{"silu_cut_off_below", curves::silu, -0.1, {1.0, 3.0, 6.0}},
+        CurveCase{"sigmoid", curves::sigmoid, 0.0, {0.7, 1.0}},
+        CurveCase{"tanh", [](double x) { return std::tanh(x); }, -1.0, {0.5, 1.0}},
+        CurveCase{"gelu", curves::gelu, -0.17, {0.5, 1.0, 6.0, 20.0}},
+        CurveCase{"mish", curves::mish, -0.31, {3.0, 6.0, 20.0}},
+        CurveCase{"leaky_relu", curves::leaky, -0.5, {1.0, 6.0, 20.0}},
+        CurveCase{"leaky_relu_mirrored",
+                  [](double x) { return curves::leaky(-x); },
+                  -0.5,
+                  {1.0, 6.0, 20.0}},
+        CurveCase{
+            "hard_swish", curves::hard_swish, -0.375, {0.5, 1.0, 1.98, 3.0, 6.0, 8.97, 20.0, 60.0}},
+        CurveCase{"elu", curves::elu, -1.0, {1.0, 6.0, 20.0}},
         CurveCase{"linear", [](double x) { return 3.0 * x; }, -3.0, {6.0}}),
     [](const auto& each) { return each.param.name; });
 
 TEST(FitCurve, RefusesWhatItCannotApproximate) {
-  const Affine bytes = bytes_of(-1.0, 1.0);
-  const auto fit = [&](const Function& function) {
-    return fit_curve(in_floats(function), bytes).has_value();
+  const Affine bytes = curves::bytes_of(-1.0, 1.0);
+  const auto fit = [&](const curves::Function& function) {
+    return fit_curve(curves::in_floats(function), bytes).has_value();
   };
   EXPECT_TRUE(fit([](double x) { return std::tanh(x); }));
   EXPECT_FALSE(fit([](double x) { return std::floor(x * 4.0) / 4.0; }));
@@ -119,12 +96,13 @@ TEST(FitCurve, RefusesWhatItCannotApproximate) {
   EXPECT_FALSE(fit([](double x) { return x < -1.0 ? std::sqrt(x) : x; }));  // NaN on one side
   // Kinks close to the end of a segment, where no node of the polynomial is.
   for (const double high : {1.98, 8.97, 20.0}) {
-    EXPECT_FALSE(fit_curve(in_floats(narrow_swish), bytes_of(-0.331, high)).has_value());
+    EXPECT_FALSE(fit_curve(curves::in_floats(curves::narrow_swish), curves::bytes_of(-0.331, high))
+                     .has_value());
   }
-  const auto moved = [](double x) { return leaky(x + 0.3); };
-  EXPECT_FALSE(fit_curve(in_floats(moved), bytes_of(-0.5, 4.94)).has_value());
-  const auto cut = [](double x) { return std::min(silu(x), 2.5); };
-  EXPECT_FALSE(fit_curve(in_floats(cut), bytes_of(-0.2785, 3.46)).has_value());
+  const auto moved = [](double x) { return curves::leaky(x + 0.3); };
+  EXPECT_FALSE(fit_curve(curves::in_floats(moved), curves::bytes_of(-0.5, 4.94)).has_value());
+  const auto cut = [](double x) { return std::min(curves::silu(x), 2.5); };
+  EXPECT_FALSE(fit_curve(curves::in_floats(cut), curves::bytes_of(-0.2785, 3.46)).has_value());
 }
 
 // Coefficients at their limits, an offset and sums that no number fits.

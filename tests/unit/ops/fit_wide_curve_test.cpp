@@ -7,41 +7,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/wide_curve/wide_curve.h"
+#include "unit/ops/curve_functions.h"
 
 namespace qtool {
 namespace {
 
-using WideFunction = std::function<double(double)>;
-
-double wide_sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
-double wide_silu(double x) { return x * wide_sigmoid(x); }
-double wide_leaky(double x) { return x < 0.0 ? 0.1 * x : x; }
-double wide_swish(double x) { return x * std::clamp(x / 6.0 + 0.5, 0.0, 1.0); }
-
-RealFunction real(const WideFunction& function) {
-  return [&function](std::span<const float> in, std::span<float> out) {
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      out[i] = static_cast<float>(function(static_cast<double>(in[i])));
-    }
-  };
-}
-
-Affine map_of(double low, double high) {
-  const double scale = (high - low) / 255.0;
-  return {static_cast<float>(scale), static_cast<std::int32_t>(std::nearbyint(-low / scale))};
-}
-
 // The largest distance of an exact value times the factor from the value of both bytes, in steps of
 // the second byte. The rounding to it is half a step.
-double worst_distance(const WideCurve& curve, const WideFunction& function, const Affine& high,
+double worst_distance(const WideCurve& curve, const curves::Function& function, const Affine& high,
                       float factor) {
   constexpr int kNumbers = 400001;
   const double most = 600.0 * static_cast<double>(high.scale) / static_cast<double>(factor) + 20.0;
@@ -72,7 +51,7 @@ double worst_distance(const WideCurve& curve, const WideFunction& function, cons
 
 struct WideCurveCase {
   std::string name;
-  WideFunction function;
+  curves::Function function;
   double low;
   std::vector<double> highs;
 };
@@ -83,16 +62,17 @@ TEST_P(FitWideCurve, GivesBothBytesOfTheFunction) {
   const auto& [name, function, low, highs] = GetParam();
   for (const double most : highs) {
     SCOPED_TRACE(most);
-    const Affine high = map_of(low, most);
-    const std::optional<WideCurve> curve = fit_wide_curve(real(function), high);
+    const Affine high = curves::bytes_of(low, most);
+    const std::optional<WideCurve> curve = fit_wide_curve(curves::in_floats(function), high);
     ASSERT_TRUE(curve);
     // Beside what the fit allows, n is a float, and the last n is half a step from the end.
     EXPECT_LE(worst_distance(*curve, function, high, 1.0F), 1.1);
-    const std::optional<WideCurve> scaled =
-        fit_wide_curve(real(function), map_of(3.0 * low, 3.0 * most), {3.0F, 9.0F});
+    const std::optional<WideCurve> scaled = fit_wide_curve(
+        curves::in_floats(function), curves::bytes_of(3.0 * low, 3.0 * most), {3.0F, 9.0F});
     ASSERT_TRUE(scaled);
     for (const float factor : {3.0F, 9.0F}) {
-      EXPECT_LE(worst_distance(*scaled, function, map_of(3.0 * low, 3.0 * most), factor), 1.1);
+      EXPECT_LE(worst_distance(*scaled, function, curves::bytes_of(3.0 * low, 3.0 * most), factor),
+                1.1);
     }
   }
 }
@@ -100,31 +80,25 @@ TEST_P(FitWideCurve, GivesBothBytesOfTheFunction) {
 INSTANTIATE_TEST_SUITE_P(
     List, FitWideCurve,
     testing::Values(
-        WideCurveCase{"silu", wide_silu, -0.2785, {0.5, 1.0, 2.0, 4.0, 6.0, 12.0, 40.0, 4000.0}},
-        WideCurveCase{"silu_cut_off_below", wide_silu, -0.1, {1.0, 3.0, 6.0}},
-        WideCurveCase{"sigmoid", wide_sigmoid, 0.0, {0.7, 1.0}},
+        WideCurveCase{"silu", curves::silu, -0.2785, {0.5, 1.0, 2.0, 4.0, 6.0, 12.0, 40.0, 4000.0}},
+        WideCurveCase{"silu_cut_off_below", curves::silu, -0.1, {1.0, 3.0, 6.0}},
+        WideCurveCase{"sigmoid", curves::sigmoid, 0.0, {0.7, 1.0}},
         WideCurveCase{"tanh", [](double x) { return std::tanh(x); }, -1.0, {0.5, 1.0}},
-        WideCurveCase{"gelu",
-                      [](double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); },
-                      -0.17,
-                      {1.0, 6.0, 20.0}},
-        WideCurveCase{"mish",
-                      [](double x) { return x * std::tanh(std::log1p(std::exp(x))); },
-                      -0.31,
-                      {3.0, 6.0, 20.0}},
-        WideCurveCase{"leaky_relu", wide_leaky, -0.5, {1.0, 6.0, 20.0}},
+        WideCurveCase{"gelu", curves::gelu, -0.17, {1.0, 6.0, 20.0}},
+        WideCurveCase{"mish", curves::mish, -0.31, {3.0, 6.0, 20.0}},
+        WideCurveCase{"leaky_relu", curves::leaky, -0.5, {1.0, 6.0, 20.0}},
         WideCurveCase{
-            "leaky_relu_mirrored", [](double x) { return wide_leaky(-x); }, -0.5, {1.0, 6.0}},
-        WideCurveCase{"hard_swish", wide_swish, -0.375, {1.98, 3.0, 6.0, 20.0, 60.0}},
+            "leaky_relu_mirrored", [](double x) { return curves::leaky(-x); }, -0.5, {1.0, 6.0}},
+        WideCurveCase{"hard_swish", curves::hard_swish, -0.375, {1.98, 3.0, 6.0, 20.0, 60.0}},
         WideCurveCase{
             "elu", [](double x) { return x < 0.0 ? std::expm1(x) : x; }, -1.0, {1.0, 6.0, 20.0}},
         WideCurveCase{"linear", [](double x) { return 3.0 * x; }, -3.0, {6.0}}),
     [](const auto& each) { return each.param.name; });
 
 TEST(FitWideCurve, RefusesWhatItCannotApproximate) {
-  const Affine high = map_of(-1.0, 1.0);
-  const auto fit = [&](const WideFunction& function) {
-    return fit_wide_curve(real(function), high).has_value();
+  const Affine high = curves::bytes_of(-1.0, 1.0);
+  const auto fit = [&](const curves::Function& function) {
+    return fit_wide_curve(curves::in_floats(function), high).has_value();
   };
   EXPECT_TRUE(fit([](double x) { return std::tanh(x); }));
   EXPECT_FALSE(fit([](double x) { return std::floor(x * 4.1) / 4.1; }));
@@ -134,20 +108,21 @@ TEST(FitWideCurve, RefusesWhatItCannotApproximate) {
   EXPECT_FALSE(fit([](double x) { return x * x; }));  // exceeds the bytes on both sides
   EXPECT_FALSE(fit([](double) { return std::numeric_limits<double>::quiet_NaN(); }));
   EXPECT_FALSE(fit([](double x) { return x < -1.0 ? std::sqrt(x) : x; }));  // NaN on one side
-  EXPECT_FALSE(fit([](double x) { return wide_leaky(x + 0.3); }));
+  EXPECT_FALSE(fit([](double x) { return curves::leaky(x + 0.3); }));
 }
 
 // The error counts for the channel with the largest factor.
 TEST(FitWideCurve, RefusesFactorsFarApart) {
-  const Affine high = map_of(-0.2785, 6.0);
-  EXPECT_TRUE(fit_wide_curve(real(wide_silu), high, {0.5F, 2.0F}));
-  EXPECT_FALSE(fit_wide_curve(real(wide_silu), high, {1e-4F, 2.0F}));
+  const Affine high = curves::bytes_of(-0.2785, 6.0);
+  EXPECT_TRUE(fit_wide_curve(curves::in_floats(curves::silu), high, {0.5F, 2.0F}));
+  EXPECT_FALSE(fit_wide_curve(curves::in_floats(curves::silu), high, {1e-4F, 2.0F}));
 }
 
 // The values before the factor would be infinite.
 TEST(FitWideCurve, RefusesFactorsBeyondFloats) {
-  EXPECT_TRUE(fit_wide_curve(real(wide_swish), {1e-6F, 128}, {1e-4F, 1e-4F}));
-  EXPECT_FALSE(fit_wide_curve(real(wide_swish), {1e-6F, 128}, {1e-36F, 1e-36F}));
+  EXPECT_TRUE(fit_wide_curve(curves::in_floats(curves::hard_swish), {1e-6F, 128}, {1e-4F, 1e-4F}));
+  EXPECT_FALSE(
+      fit_wide_curve(curves::in_floats(curves::hard_swish), {1e-6F, 128}, {1e-36F, 1e-36F}));
 }
 
 }  // namespace
