@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "qtool/base/error.h"
 
 namespace qtool {
 
@@ -31,6 +32,27 @@ NodeId add_op(Graph& graph, std::string_view op_type, std::vector<ValueId> input
 
 ValueId add_named(Graph& graph, std::string_view prefix, std::string_view name) {
   return graph.add_value(graph.unique_name(to_text(prefix, name)));
+}
+
+void add_height(const Node& node, Node::AttributeMap& attributes) {
+  const auto extents_of = [&](std::string_view name, std::size_t count) {
+    std::vector<std::int64_t> extents = node.get_ints(name, {});
+    // An empty list means the defaults, as no list does.
+    if (extents.empty() || extents.size() == count) return extents;
+    throw Error(ErrorCode::kInvalidModel,
+                to_text("node '", node.name, "' (", node.op_type, "): attribute '", name, "' has ",
+                        extents.size(), " integers, expected ", count));
+  };
+  for (const auto& [name, fill] : {std::pair("kernel_shape", 1),
+                                   {"strides", 1},
+                                   {"dilations", 1},
+                                   {"output_padding", 0},
+                                   {"output_shape", 1}}) {
+    const std::vector<std::int64_t> extents = extents_of(name, 1);
+    if (!extents.empty()) attributes[name] = std::vector<std::int64_t>{fill, extents[0]};
+  }
+  const std::vector<std::int64_t> pads = extents_of("pads", 2);
+  if (!pads.empty()) attributes["pads"] = std::vector<std::int64_t>{0, pads[0], 0, pads[1]};
 }
 
 ValueId add_ints(Graph& graph, std::string_view name, const std::vector<std::int64_t>& numbers) {

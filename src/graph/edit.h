@@ -28,6 +28,10 @@ ValueId add_named(Graph& graph, std::string_view prefix, std::string_view name);
 /// Adds a constant with one axis that holds `numbers`.
 ValueId add_ints(Graph& graph, std::string_view name, const std::vector<std::int64_t>& numbers);
 
+/// Writes the attributes of a convolution or pool over one axis for images of one row, whose height
+/// is the axis in front of it. Throws Error(kInvalidModel) for extents of another number of axes.
+void add_height(const Node& node, Node::AttributeMap& attributes);
+
 /// Records in info.aliases that `surviving` took the place of the tensor `gone`; a pass that may
 /// remove a surviving tensor later must end with close_aliases().
 void add_alias(Graph& graph, const std::string& gone, const std::string& surviving);

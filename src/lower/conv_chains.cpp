@@ -39,19 +39,26 @@ struct RelativeFactors {
   std::vector<CurveFactor> factors;
 };
 
-// Nothing if a curve cannot have these factors. One below 0 would turn the function over, so the
+// Nothing if curves cannot have these factors. One below 0 would turn the function over, so the
 // bytes of its channel would need other values of the function than those of the other channels.
-std::optional<RelativeFactors> relative_factors(std::span<const float> values) {
-  float smallest = std::numeric_limits<float>::infinity();
+std::optional<FactorRange> factor_range(std::span<const float> values) {
+  FactorRange range{std::numeric_limits<float>::infinity(), 0.0F};
   for (const float value : values) {
     if (!std::isnormal(value) || value < 0.0F) return std::nullopt;
-    smallest = std::min(smallest, value);
+    range = {std::min(range.smallest, value), std::max(range.largest, value)};
   }
-  RelativeFactors relative{smallest, {}};
+  return range;
+}
+
+// Likewise for the curve in an epilogue, whose factors do not lie far apart.
+std::optional<RelativeFactors> relative_factors(std::span<const float> values) {
+  const std::optional<FactorRange> range = factor_range(values);
+  if (!range) return std::nullopt;
+  RelativeFactors relative{range->smallest, {}};
   for (const float value : values) {
     int shift = 0;
     double fraction =
-        std::frexp(static_cast<double>(value) / static_cast<double>(smallest), &shift);
+        std::frexp(static_cast<double>(value) / static_cast<double>(range->smallest), &shift);
     if (fraction == 0.5) {  // a power of two: the fraction may be 1
       fraction = 1.0;
       --shift;
@@ -62,6 +69,14 @@ std::optional<RelativeFactors> relative_factors(std::span<const float> values) {
          static_cast<std::int16_t>(std::nearbyint(fraction * CurveFactor::kOne))});
   }
   return relative;
+}
+
+// The function of a chain of one input.
+RealFunction function_of(const Chain& chain) {
+  return [&chain](std::span<const float> in, std::span<float> out) {
+    const float* const inputs[] = {in.data()};
+    chain.run(inputs, out.data(), std::ssize(in));
+  };
 }
 
 class ConvChainFusion {
@@ -178,8 +193,7 @@ class ConvChainFusion {
     }
     const Chain chain(parts.chain->params);
     const RealFunction function = [&](std::span<const float> in, std::span<float> out) {
-      const float* const inputs[] = {in.data()};
-      chain.run(inputs, out.data(), std::ssize(in));
+      function_of(chain)(in, out);
       for (float& value : out) value *= relative.smallest;
     };
     std::optional<Curve> curve = fit_curve(function, edge->affine);
@@ -203,23 +217,15 @@ class ConvChainFusion {
     const Affine& high = wide == nullptr ? edge->affine : wide->high;
     const float step = high.scale / static_cast<float>(WideCurve::kSteps);
     if (wide != nullptr && wide->low != Affine{step, 128}) return std::nullopt;
-    FactorRange range;
+    std::optional<FactorRange> range = FactorRange();
     const Node& node = graph_.node(rounding);
     if (parts.mul || node.has_input(1)) {
       const ValueId id = parts.mul ? parts.mul->factors : node.inputs[1];
-      const std::span<const float> factors = graph_.value(id).constant->values<float>();
-      for (const float factor : factors) {
-        if (!std::isnormal(factor) || factor < 0.0F) return std::nullopt;
-      }
-      const auto [smallest, largest] = std::ranges::minmax(factors);
-      range = {smallest, largest};
+      range = factor_range(graph_.value(id).constant->values<float>());
+      if (!range) return std::nullopt;
     }
     const Chain chain(parts.chain->params);
-    const RealFunction function = [&](std::span<const float> in, std::span<float> out) {
-      const float* const inputs[] = {in.data()};
-      chain.run(inputs, out.data(), std::ssize(in));
-    };
-    return fit_wide_curve(function, high, range);
+    return fit_wide_curve(function_of(chain), high, *range);
   }
 
   // Makes the first product an operator that writes the results of the rounding, and takes out the

@@ -67,22 +67,11 @@ void lower_difference(Clusters& c, NodeId id) {
 }
 
 void lower_concat(Clusters& c, NodeId id) {
-  const Node& node = c.graph.node(id);
-  std::vector<ValueId> inputs;
-  QConcatParams params;
-  for (const ValueId input : node.inputs) {
-    const std::optional<Clusters::Source> source = c.source(input);
-    if (!source) return;
-    inputs.push_back(source->quantized);
-    params.inputs.push_back(source->affine);
-  }
   const std::optional<Clusters::Sink> sink = c.sink(id);
   if (!sink) return;
-  for (const Affine& input : params.inputs) {
-    if (!are_finite({input.scale / sink->result.affine.scale})) return;
-  }
-  params.result = sink->result;
-  c.replace(id, "QConcat", inputs, sink, std::move(params));
+  const std::optional<Clusters::Sources> sources = c.sources(id, sink->result.affine);
+  if (!sources) return;
+  c.replace(id, "QConcat", sources->quantized, sink, QConcatParams{sources->affines, sink->result});
 }
 
 void lower_average(Clusters& c, NodeId id) {

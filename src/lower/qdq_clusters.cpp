@@ -68,6 +68,17 @@ std::optional<Clusters::Source> Clusters::source(ValueId real) const {
   return Source{quantized, *affine};
 }
 
+std::optional<Clusters::Sources> Clusters::sources(NodeId id, const Affine& result) const {
+  Sources sources;
+  for (const ValueId input : graph.node(id).inputs) {
+    const std::optional<Source> found = source(input);
+    if (!found || !are_finite({found->affine.scale / result.scale})) return std::nullopt;
+    sources.quantized.push_back(found->quantized);
+    sources.affines.push_back(found->affine);
+  }
+  return sources;
+}
+
 std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
   Sink sink;
   ValueId real = graph.node(producer).outputs[0];

@@ -34,6 +34,11 @@ class Clusters {
     ValueId quantized;
     Affine affine;
   };
+  /// The inputs of a node that reads real activations only.
+  struct Sources {
+    std::vector<ValueId> quantized;
+    std::vector<Affine> affines;
+  };
   /// The quantized result of a node.
   struct Sink {
     ValueId quantized;
@@ -62,6 +67,9 @@ class Clusters {
   /// with one scale for the tensor. Nothing for any other node.
   [[nodiscard]] std::optional<Affine> u8_affine(NodeId id) const;
   [[nodiscard]] std::optional<Source> source(ValueId real) const;
+  /// All inputs of a node. Nothing if one has no source, or if its scale cannot be changed to that
+  /// of `result`.
+  [[nodiscard]] std::optional<Sources> sources(NodeId id, const Affine& result) const;
   [[nodiscard]] std::optional<Sink> sink(NodeId producer) const;
   /// The residual that the kernel of `producer`, a convolution of images, can add. Conditions: only
   /// an Add reads the result of the convolution; the other operand of the Add is quantized and

@@ -68,20 +68,7 @@ class RowLifter {
     const Node node = c_.graph.node(id);
     c_.graph.set_input(id, 0, image_of(node.inputs[0], id));
     if (!node.is("MaxPool") && !node.is("AveragePool")) lift_weights(id);
-    Node::AttributeMap& attributes = c_.graph.attributes(id);
-    for (const auto& [name, fill] : {std::pair("kernel_shape", 1),
-                                     {"strides", 1},
-                                     {"dilations", 1},
-                                     {"output_padding", 0},
-                                     {"output_shape", 1}}) {
-      std::vector<std::int64_t> extents = node.get_ints(name, {});
-      if (extents.empty()) continue;  // an empty list means the defaults, as no list does
-      extents.insert(extents.end() - 1, fill);
-      attributes[name] = std::move(extents);
-    }
-    if (const auto pads = node.get_ints("pads", {}); !pads.empty()) {
-      attributes["pads"] = std::vector<std::int64_t>{0, pads.at(0), 0, pads.at(1)};
-    }
+    add_height(node, c_.graph.attributes(id));
     lift_output(id);
   }
 

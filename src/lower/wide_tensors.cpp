@@ -56,27 +56,21 @@ bool concatenate_both_bytes(Clusters& c, NodeId sub, const WideParts& parts) {
   if (!concat || c.graph.is_output(x) || c.graph.consumers(x).size() != 2) return false;
   // The other ways to requantize would give another first byte than QuantizeWide.
   if (c.requantization != Requantization::kFloat) return false;
-  QConcatParams params;
-  std::vector<ValueId> inputs;
-  for (const ValueId input : c.graph.node(*concat).inputs) {
-    const std::optional<Clusters::Source> source = c.source(input);
-    if (!source || !are_finite({source->affine.scale / parts.high.scale})) return false;
-    inputs.push_back(source->quantized);
-    params.inputs.push_back(source->affine);
-  }
-  params.result = QuantizedResult{parts.high};
+  const std::optional<Clusters::Sources> sources = c.sources(*concat, parts.high);
+  if (!sources) return false;
+  QConcatParams params{sources->affines, QuantizedResult{parts.high}};
   const Clusters::Sink high{
       c.graph.node(parts.first).outputs[0], params.result, {sub, parts.first}};
   const ValueId low = c.graph.node(parts.second).outputs[0];
   Node second = c.graph.node(*concat);
   second.name = c.graph.node(parts.second).name;
-  second.inputs = inputs;
+  second.inputs = sources->quantized;
   second.outputs = {low};
   disconnect(c.graph, parts.second);
-  c.replace(*concat, "QConcat", inputs, high, params);
+  c.replace(*concat, "QConcat", sources->quantized, high, params);
   const NodeId id = c.graph.add_node(std::move(second), c.graph.node_behind(*concat));
   params.rest = parts.low;
-  c.replace(id, "QConcat", inputs, {}, std::move(params));
+  c.replace(id, "QConcat", sources->quantized, {}, std::move(params));
   return true;
 }
 

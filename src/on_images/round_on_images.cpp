@@ -197,10 +197,10 @@ void count_rows(const Graph& graph, const Samples& samples, const CollectOptions
   const auto first = first_usable(samples, collect.preprocess, collect.bad_images, bad);
   if (!first) return;  // the pass says so
   const ShapedGraph shaped = specialize(graph, shapes_for(samples, graph, *first));
+  const std::int64_t all = rows_of_each(samples);
   for (WaitingLayer& layer : layers) {
     const ValueId input = graph.node(layer.node).inputs[0];
     const std::optional<ValueInfo>& info = shaped.infos[input];
-    const std::int64_t all = rows_of_each(samples);
     layer.most_rows = info ? std::min(all, layer.rows.vectors_of(info->shape)) : all;
   }
 }

@@ -22,11 +22,18 @@ inline float wide_curve_value(const WideCurve& curve, float x) {
   return y;
 }
 
-/// n of a curve for its value and the factor.
-inline float wide_curve_number(const WideCurve& curve, float y, float factor) {
-  const float moved = std::fma(y, factor, curve.start);
+/// Both bytes of a curve.
+struct WideCurveBytes {
+  std::uint8_t high;
+  std::uint8_t low;
+};
+inline WideCurveBytes wide_curve_bytes(const WideCurve& curve, float x, float factor) {
+  const float moved = std::fma(wide_curve_value(curve, x), factor, curve.start);
   const float least = moved > WideCurve::kLeast ? moved : WideCurve::kLeast;
-  return least < WideCurve::kMost ? least : WideCurve::kMost;
+  const float n = least < WideCurve::kMost ? least : WideCurve::kMost;
+  const auto high = static_cast<std::int32_t>(n * WideCurve::kInverseSteps);
+  const std::int32_t low = static_cast<std::int32_t>(n) - WideCurve::kSteps * high + 1;
+  return {static_cast<std::uint8_t>(high), static_cast<std::uint8_t>(low)};
 }
 
 }  // namespace qtool

@@ -30,14 +30,15 @@ struct ConcatPart {
 // The second byte of a tensor that keeps 16 bits, by the byte of an input.
 std::array<std::uint8_t, 256> rest_table(const Affine& from, const Affine& first,
                                          const Affine& rest) {
-  std::array<std::uint8_t, 256> table{};
+  std::array<float, 256> reals{};
   for (std::int32_t q = 0; q < 256; ++q) {
-    const float x = dequantize_value(q, from);
-    const float error = x - dequantize_value(quantize_value(x, first, kU8Limits), first);
-    table[static_cast<std::size_t>(q)] =
-        static_cast<std::uint8_t>(quantize_value(error, rest, kU8Limits));
+    reals[static_cast<std::size_t>(q)] = dequantize_value(q, from);
   }
-  return table;
+  std::array<std::uint8_t, 256> high{};
+  std::array<std::uint8_t, 256> low{};
+  QuantizeKernel().quantize_wide({first.scale, first.zero_point}, {rest.scale, rest.zero_point},
+                                 reals.data(), high.data(), low.data(), std::ssize(reals));
+  return low;
 }
 
 std::unique_ptr<Operator> make_qconcat(const OpContext& op) {

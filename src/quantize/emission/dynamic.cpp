@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "graph/edit.h"
 #include "graph/onnx/dtype.h"
-#include "qtool/base/error.h"
 #include "quantize/added_bias.h"
 #include "quantize/emission/emit.h"
 #include "quantize/weights/stored_weights.h"
@@ -44,7 +43,7 @@ class DynamicEmitter {
                            {integers, weight(layer, conv), input.zero_point});
     product.name = node.name;
     if (conv) product.attributes = node.attributes;
-    if (rows) make_images(node, product.attributes);
+    if (rows) add_height(node, product.attributes);
     if (conv) product.inputs.push_back(middle());
     const ValueId result = node.outputs[0];
     disconnect(graph_, id);
@@ -140,25 +139,6 @@ class DynamicEmitter {
   ValueId height_axis() {
     if (height_axis_ == kNoValue) height_axis_ = add_ints(graph_, "height_axis", {2});
     return height_axis_;
-  }
-  /// Writes the attributes of a convolution of rows for images.
-  static void make_images(const Node& node, Node::AttributeMap& attributes) {
-    for (const std::string_view name : {"kernel_shape", "strides", "dilations"}) {
-      const std::vector<std::int64_t> extents = extents_of(node, name, 1);
-      if (!extents.empty())
-        attributes[std::string(name)] = std::vector{std::int64_t{1}, extents[0]};
-    }
-    const std::vector<std::int64_t> pads = extents_of(node, "pads", 2);
-    if (!pads.empty()) attributes["pads"] = std::vector<std::int64_t>{0, pads[0], 0, pads[1]};
-  }
-  /// The integers of an attribute: none, or `count`.
-  static std::vector<std::int64_t> extents_of(const Node& node, std::string_view name,
-                                              std::size_t count) {
-    std::vector<std::int64_t> extents = node.get_ints(name, {});
-    if (extents.empty() || extents.size() == count) return extents;
-    throw Error(ErrorCode::kInvalidModel,
-                to_text("node '", node.name, "' (", node.op_type, "): attribute '", name, "' has ",
-                        extents.size(), " integers, expected ", count));
   }
 
   /// The integers, scale and zero point of an activation, made while the model runs. All products

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "graph/edit.h"
 #include "graph/node_name.h"
-#include "graph/op_traits.h"
 #include "quantize/placement/wide_tensors.h"
 
 namespace qtool {
@@ -25,7 +24,7 @@ class WideEmitter {
     const ValueId high = rounded_.at(wide.tensor);  // the result of the pair of the tensor
     for (const ElementFunction& function : wide.functions) read_real(function, high);
     if (wide.layers.empty()) return;
-    move_reals(wide.tensor);
+    for (const NodeId mover : wide.movers) move_real(mover);
     const ValueId low = low_part(wide.tensor, high);
     for (const NodeId layer : wide.layers) add_layer(layer, low);
   }
@@ -40,17 +39,12 @@ class WideEmitter {
     }
   }
 
-  /// Makes the nodes that only move the elements of the tensor read them before they are rounded.
-  void move_reals(ValueId tensor) {
-    const Graph& graph = decisions_.graph;
-    while (true) {
-      const NodeId mover = graph.value(tensor).producer;
-      if (mover == kNoNode || !only_moves(graph.node(mover))) return;
-      tensor = graph.node(mover).inputs[0];
-      const auto pair = rounded_.find(tensor);
-      if (pair != rounded_.end() && graph_.node(mover).inputs[0] == pair->second) {
-        graph_.set_input(mover, 0, tensor);
-      }
+  /// Makes a node that only moves elements read them before they are rounded.
+  void move_real(NodeId mover) {
+    const ValueId real = decisions_.graph.node(mover).inputs[0];
+    const auto pair = rounded_.find(real);
+    if (pair != rounded_.end() && graph_.node(mover).inputs[0] == pair->second) {
+      graph_.set_input(mover, 0, real);
     }
   }
 

@@ -26,6 +26,9 @@ struct NodePlacement {
 struct WideTensor {
   ValueId tensor = kNoValue;
   std::vector<NodeId> layers;  ///< layers with weights that read both bytes, by number
+  /// Nodes that make it by only moving elements, the last one first. They read reals, so that both
+  /// bytes mean something. Empty without layers.
+  std::vector<NodeId> movers;
   /// Functions that would run as a table of its values. They read it before it is rounded, and stay
   /// in FP32.
   std::vector<ElementFunction> functions;

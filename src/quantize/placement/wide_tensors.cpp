@@ -38,27 +38,38 @@ class WidePlacement {
   void add(ValueId tensor) {
     WideTensor wide;
     wide.tensor = tensor;
-    if (activations_.by_value[tensor] && !takes_over_bytes(tensor)) {
+    std::vector<NodeId> movers = movers_of(tensor);
+    if (activations_.by_value[tensor] && !takes_over_bytes(tensor, movers)) {
       wide.functions = take_functions(tensor);
       wide.layers = layers_of(tensor);
     }
     if (wide.functions.empty() && wide.layers.empty()) {
       placement_.not_wide.push_back(tensor);
     } else {
-      if (!wide.layers.empty()) move_reals(tensor);
+      if (!wide.layers.empty()) wide.movers = std::move(movers);
+      run_in_fp32(wide.movers);
       placement_.wide.push_back(std::move(wide));
     }
   }
 
  private:
-  /// Whether every element of the tensor is an element of a tensor of 8 bits with the same map. The
-  /// second byte would always stand for 0. Nodes that only move elements read them before they are
-  /// rounded, see emit_wide(). A Concat reads bytes.
-  [[nodiscard]] bool takes_over_bytes(ValueId tensor) const {
+  /// The nodes that make the tensor by only moving elements, the last one first.
+  [[nodiscard]] std::vector<NodeId> movers_of(ValueId tensor) const {
+    std::vector<NodeId> movers;
     NodeId producer = graph_.value(tensor).producer;
     while (producer != kNoNode && only_moves(graph_.node(producer))) {
+      movers.push_back(producer);
       producer = graph_.value(graph_.node(producer).inputs[0]).producer;
     }
+    return movers;
+  }
+
+  /// Whether every element of the tensor, which `movers` make, is an element of a tensor of 8 bits
+  /// with the same map. The second byte would always stand for 0. Movers read reals, but a Concat
+  /// reads bytes.
+  [[nodiscard]] bool takes_over_bytes(ValueId tensor, const std::vector<NodeId>& movers) const {
+    const ValueId moved = movers.empty() ? tensor : graph_.node(movers.back()).inputs[0];
+    const NodeId producer = graph_.value(moved).producer;
     if (producer == kNoNode || !graph_.node(producer).is("Concat")) return false;
     if (rows_.at(producer)->role == NodeRole::kFloat) return false;
     return std::ranges::all_of(graph_.node(producer).inputs, [&](ValueId id) {
@@ -66,16 +77,12 @@ class WidePlacement {
     });
   }
 
-  /// Nodes that only move the elements of a tensor of 16 bits run in FP32, see emit_wide().
-  void move_reals(ValueId tensor) {
-    NodeId mover = graph_.value(tensor).producer;
-    while (mover != kNoNode && only_moves(graph_.node(mover))) {
+  void run_in_fp32(std::span<const NodeId> movers) {
+    for (const NodeId mover : movers) {
       NodePlacement& placed = *rows_.at(mover);
-      if (placed.role == NodeRole::kPassing) {
-        placed.role = NodeRole::kFloat;
-        placed.reason = "its result keeps 16 bits";
-      }
-      mover = graph_.value(graph_.node(mover).inputs[0]).producer;
+      if (placed.role != NodeRole::kPassing) continue;
+      placed.role = NodeRole::kFloat;
+      placed.reason = "its result keeps 16 bits";
     }
   }
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "ops/integer/curve_domain.h"
 #include "qtool/quant/affine.h"
@@ -40,5 +42,13 @@ inline Affine bytes_of(double low, double high) {
   const double scale = (high - low) / 255.0;
   return {static_cast<float>(scale), static_cast<std::int32_t>(std::nearbyint(-low / scale))};
 }
+
+// A function, and the ranges that its bytes have.
+struct Case {
+  std::string name;
+  Function function;
+  double low;
+  std::vector<double> highs;
+};
 
 }  // namespace qtool::curves

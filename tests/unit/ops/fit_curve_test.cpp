@@ -39,14 +39,7 @@ double worst_error(const Curve& curve, const curves::Function& function, const A
   return worst;
 }
 
-struct CurveCase {
-  std::string name;
-  curves::Function function;
-  double low;
-  std::vector<double> highs;
-};
-
-class FitCurve : public testing::TestWithParam<CurveCase> {};
+class FitCurve : public testing::TestWithParam<curves::Case> {};
 
 TEST_P(FitCurve, GivesTheBytesOfTheFunction) {
   const auto& [name, function, low, highs] = GetParam();
@@ -63,22 +56,22 @@ TEST_P(FitCurve, GivesTheBytesOfTheFunction) {
 INSTANTIATE_TEST_SUITE_P(
     List, FitCurve,
     testing::Values(
-        CurveCase{
+        curves::Case{
             "silu", curves::silu, -0.2785, {0.5, 1.0, 2.0, 4.0, 6.0, 12.0, 40.0, 87.0, 4000.0}},
-        CurveCase{"silu_cut_off_below", curves::silu, -0.1, {1.0, 3.0, 6.0}},
-        CurveCase{"sigmoid", curves::sigmoid, 0.0, {0.7, 1.0}},
-        CurveCase{"tanh", [](double x) { return std::tanh(x); }, -1.0, {0.5, 1.0}},
-        CurveCase{"gelu", curves::gelu, -0.17, {0.5, 1.0, 6.0, 20.0}},
-        CurveCase{"mish", curves::mish, -0.31, {3.0, 6.0, 20.0}},
-        CurveCase{"leaky_relu", curves::leaky, -0.5, {1.0, 6.0, 20.0}},
-        CurveCase{"leaky_relu_mirrored",
-                  [](double x) { return curves::leaky(-x); },
-                  -0.5,
-                  {1.0, 6.0, 20.0}},
-        CurveCase{
+        curves::Case{"silu_cut_off_below", curves::silu, -0.1, {1.0, 3.0, 6.0}},
+        curves::Case{"sigmoid", curves::sigmoid, 0.0, {0.7, 1.0}},
+        curves::Case{"tanh", [](double x) { return std::tanh(x); }, -1.0, {0.5, 1.0}},
+        curves::Case{"gelu", curves::gelu, -0.17, {0.5, 1.0, 6.0, 20.0}},
+        curves::Case{"mish", curves::mish, -0.31, {3.0, 6.0, 20.0}},
+        curves::Case{"leaky_relu", curves::leaky, -0.5, {1.0, 6.0, 20.0}},
+        curves::Case{"leaky_relu_mirrored",
+                     [](double x) { return curves::leaky(-x); },
+                     -0.5,
+                     {1.0, 6.0, 20.0}},
+        curves::Case{
             "hard_swish", curves::hard_swish, -0.375, {0.5, 1.0, 1.98, 3.0, 6.0, 8.97, 20.0, 60.0}},
-        CurveCase{"elu", curves::elu, -1.0, {1.0, 6.0, 20.0}},
-        CurveCase{"linear", [](double x) { return 3.0 * x; }, -3.0, {6.0}}),
+        curves::Case{"elu", curves::elu, -1.0, {1.0, 6.0, 20.0}},
+        curves::Case{"linear", [](double x) { return 3.0 * x; }, -3.0, {6.0}}),
     [](const auto& each) { return each.param.name; });
 
 TEST(FitCurve, RefusesWhatItCannotApproximate) {

@@ -49,14 +49,7 @@ double worst_distance(const WideCurve& curve, const curves::Function& function, 
   return worst;
 }
 
-struct WideCurveCase {
-  std::string name;
-  curves::Function function;
-  double low;
-  std::vector<double> highs;
-};
-
-class FitWideCurve : public testing::TestWithParam<WideCurveCase> {};
+class FitWideCurve : public testing::TestWithParam<curves::Case> {};
 
 TEST_P(FitWideCurve, GivesBothBytesOfTheFunction) {
   const auto& [name, function, low, highs] = GetParam();
@@ -80,19 +73,19 @@ TEST_P(FitWideCurve, GivesBothBytesOfTheFunction) {
 INSTANTIATE_TEST_SUITE_P(
     List, FitWideCurve,
     testing::Values(
-        WideCurveCase{"silu", curves::silu, -0.2785, {0.5, 1.0, 2.0, 4.0, 6.0, 12.0, 40.0, 4000.0}},
-        WideCurveCase{"silu_cut_off_below", curves::silu, -0.1, {1.0, 3.0, 6.0}},
-        WideCurveCase{"sigmoid", curves::sigmoid, 0.0, {0.7, 1.0}},
-        WideCurveCase{"tanh", [](double x) { return std::tanh(x); }, -1.0, {0.5, 1.0}},
-        WideCurveCase{"gelu", curves::gelu, -0.17, {1.0, 6.0, 20.0}},
-        WideCurveCase{"mish", curves::mish, -0.31, {3.0, 6.0, 20.0}},
-        WideCurveCase{"leaky_relu", curves::leaky, -0.5, {1.0, 6.0, 20.0}},
-        WideCurveCase{
+        curves::Case{"silu", curves::silu, -0.2785, {0.5, 1.0, 2.0, 4.0, 6.0, 12.0, 40.0, 4000.0}},
+        curves::Case{"silu_cut_off_below", curves::silu, -0.1, {1.0, 3.0, 6.0}},
+        curves::Case{"sigmoid", curves::sigmoid, 0.0, {0.7, 1.0}},
+        curves::Case{"tanh", [](double x) { return std::tanh(x); }, -1.0, {0.5, 1.0}},
+        curves::Case{"gelu", curves::gelu, -0.17, {1.0, 6.0, 20.0}},
+        curves::Case{"mish", curves::mish, -0.31, {3.0, 6.0, 20.0}},
+        curves::Case{"leaky_relu", curves::leaky, -0.5, {1.0, 6.0, 20.0}},
+        curves::Case{
             "leaky_relu_mirrored", [](double x) { return curves::leaky(-x); }, -0.5, {1.0, 6.0}},
-        WideCurveCase{"hard_swish", curves::hard_swish, -0.375, {1.98, 3.0, 6.0, 20.0, 60.0}},
-        WideCurveCase{
+        curves::Case{"hard_swish", curves::hard_swish, -0.375, {1.98, 3.0, 6.0, 20.0, 60.0}},
+        curves::Case{
             "elu", [](double x) { return x < 0.0 ? std::expm1(x) : x; }, -1.0, {1.0, 6.0, 20.0}},
-        WideCurveCase{"linear", [](double x) { return 3.0 * x; }, -3.0, {6.0}}),
+        curves::Case{"linear", [](double x) { return 3.0 * x; }, -3.0, {6.0}}),
     [](const auto& each) { return each.param.name; });
 
 TEST(FitWideCurve, RefusesWhatItCannotApproximate) {

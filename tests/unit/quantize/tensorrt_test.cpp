@@ -74,6 +74,13 @@ CalibrationTable read_cache(std::string_view bytes) {
   return find_format("tensorrt").read(bytes, {}).table;
 }
 
+/// The model for a table that has the range of `x` alone.
+Quantized quantized_with_x(const Net& net) {
+  StaticOptions options;
+  options.target = "tensorrt";
+  return quantize(net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options);
+}
+
 TEST(TensorRtTarget, QuantizesTheShortcutOfAResidualAddAlone) {
   Net net;
   const auto r = net.op("Relu", "r", {net.conv("c0", net.input("x", {1, 2, 4, 4}))});
@@ -112,10 +119,7 @@ TEST(TensorRtTarget, PutsNoPairBetweenAConvolutionAndAnActivation) {
 TEST(TensorRtTarget, KeepsWeightsAndBiasesRealBehindAPairPerChannel) {
   Net net;
   net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
-  StaticOptions options;
-  options.target = "tensorrt";
-  const Quantized emitted =
-      quantize(net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options);
+  const Quantized emitted = quantized_with_x(net);
   const Graph& graph = emitted.graph;
   const Node& conv = graph.node(node_named(graph, "c1"));
   const Node& dequantize = graph.node(graph.value(conv.inputs[1]).producer);
@@ -142,10 +146,7 @@ TEST(TensorRtTarget, GivesTheWeightsOfAConvTransposeOneScale) {
   net.constant("up_w", random_floats({2, 3, 2, 2}, 1));
   net.output(
       net.op("ConvTranspose", "up", {"x", "up_w"}, {{"strides", std::vector<std::int64_t>{2, 2}}}));
-  StaticOptions options;
-  options.target = "tensorrt";
-  const Quantized emitted =
-      quantize(net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options);
+  const Quantized emitted = quantized_with_x(net);
   const Graph& graph = emitted.graph;
   const Node& up = graph.node(node_named(graph, "up"));
   for (const std::size_t input : {0U, 1U}) {

@@ -26,6 +26,23 @@ using testing::UnorderedElementsAre;
 
 using Ints = std::vector<std::int64_t>;
 
+std::ptrdiff_t steps_named(const Plan& plan, std::string_view op_type) {
+  return std::ranges::count(plan.steps(), op_type, &StepInfo::op_type);
+}
+
+/// Options that observe the results of these operators, except graph outputs.
+CompileOptions observing(const Graph& graph, const std::vector<std::string_view>& op_types) {
+  CompileOptions options;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    const bool observed = std::ranges::find(op_types, node.op_type) != op_types.end();
+    if (observed && !graph.is_output(node.outputs[0])) {
+      options.observe.push_back(graph.value(node.outputs[0]).name);
+    }
+  }
+  return options;
+}
+
 /// conv -> SiLU -> depthwise -> SiLU -> conv for target qtool.
 class WideTensors : public testing::Test {
  protected:
@@ -139,27 +156,17 @@ TEST_F(WideTensors, RunInFewerPasses) {
     StaticOptions options = for_qtool({});
     options.rewrites = rewrites;
     const Executor int8(prepare(made({"*"}, options).graph));
-    CompileOptions apart;
-    for (const NodeId id : int8.graph().nodes()) {
-      const Node& node = int8.graph().node(id);
-      const bool between = node.is("Sub") || node.is("Conv");
-      if (between && !int8.graph().is_output(node.outputs[0])) {
-        apart.observe.push_back(int8.graph().value(node.outputs[0]).name);
-      }
-    }
+    CompileOptions apart = observing(int8.graph(), {"Sub", "Conv"});
     for (const Requantization path : {Requantization::kFloat, Requantization::kSingle}) {
       CompileOptions together;
       together.requantization = apart.requantization = path;
       const auto fused = int8.compile({}, together);
       const auto unfused = int8.compile({}, apart);
-      const auto count = [](const Plan& plan, std::string_view op_type) {
-        return std::ranges::count(plan.steps(), op_type, &StepInfo::op_type);
-      };
-      EXPECT_EQ(count(*fused, "Sub"), 0);
-      EXPECT_EQ(count(*fused, "Add"), 0);
-      EXPECT_EQ(count(*fused, "QuantizeLinear"), 1);  // of the input
-      EXPECT_EQ(count(*unfused, "Sub"), 3);
-      EXPECT_GE(count(*unfused, "Add"), 1);  // or within a chain
+      EXPECT_EQ(steps_named(*fused, "Sub"), 0);
+      EXPECT_EQ(steps_named(*fused, "Add"), 0);
+      EXPECT_EQ(steps_named(*fused, "QuantizeLinear"), 1);  // of the input
+      EXPECT_EQ(steps_named(*unfused, "Sub"), 3);
+      EXPECT_GE(steps_named(*unfused, "Add"), 1);  // or within a chain
       const Tensor input = uniform_image({1, 3, 12, 12}, 60);
       Workspace a;
       Workspace b;
@@ -195,21 +202,14 @@ TEST(WideTensor, OfAConcatHasItsBytesFromTables) {
   const Quantized wide = quantize(fp32.graph(), table_for_qtool(fp32), options);
   EXPECT_THAT(wide.report.wide, ElementsAre("join_out"));
   const Executor int8(prepare(Graph(wide.graph)));
-  CompileOptions apart;
-  for (const NodeId id : int8.graph().nodes()) {
-    const Node& node = int8.graph().node(id);
-    if (node.is("Sub")) apart.observe.push_back(int8.graph().value(node.outputs[0]).name);
-  }
+  const CompileOptions apart = observing(int8.graph(), {"Sub"});
   ASSERT_EQ(apart.observe.size(), 1U);
   const auto tables = int8.compile({});
   const auto floats = int8.compile({}, apart);
-  const auto count = [](const Plan& plan, std::string_view op_type) {
-    return std::ranges::count(plan.steps(), op_type, &StepInfo::op_type);
-  };
-  EXPECT_EQ(count(*tables, "Sub"), 0);
-  EXPECT_EQ(count(*tables, "Concat"), 2);
-  EXPECT_EQ(count(*tables, "QuantizeLinear"), 1);  // of the input
-  EXPECT_EQ(count(*floats, "Sub"), 1);
+  EXPECT_EQ(steps_named(*tables, "Sub"), 0);
+  EXPECT_EQ(steps_named(*tables, "Concat"), 2);
+  EXPECT_EQ(steps_named(*tables, "QuantizeLinear"), 1);  // of the input
+  EXPECT_EQ(steps_named(*floats, "Sub"), 1);
   for (unsigned seed = 60; seed < 64; ++seed) {
     const Tensor input = uniform_image({1, 3, 12, 12}, seed);
     const std::vector<TensorView> inputs{input};
