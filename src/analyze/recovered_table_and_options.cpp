@@ -14,6 +14,7 @@
 #include "qtool/analyze/analyze.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
+#include "quantize/groundwork.h"
 #include "quantize/weights/weight_ports.h"
 
 namespace qtool {
@@ -144,6 +145,26 @@ std::vector<double> bias_shift(const Graph& fp32, const WeightPorts& ports, cons
   return shift;
 }
 
+/// The shifts of all layers. `fp32`: the network as it was rewritten.
+BiasShifts bias_shifts(const Graph& fp32, const Graph& int8) {
+  BiasShifts shifts;
+  const auto counterparts = nodes_by_name(int8);
+  for (const NodeId id : fp32.nodes()) {
+    const auto ports = weight_ports(fp32, id);
+    if (!ports) continue;
+    const std::string name(name_of(fp32, id));
+    const auto found = counterparts.find(name);
+    if (found == counterparts.end() || !int8.node(found->second).has_input(2)) continue;
+    const Node& counterpart = int8.node(found->second);
+    if (dequantization_of(int8, counterpart.inputs[1]) == nullptr) continue;
+    const std::shared_ptr<const Tensor> bias = reals_of(int8, counterpart.inputs[2]);
+    if (bias == nullptr) continue;
+    std::vector<double> shift = bias_shift(fp32, *ports, *bias);
+    if (!shift.empty()) shifts.emplace(name, std::move(shift));
+  }
+  return shifts;
+}
+
 /// The integers of a layer's weight; null where it has none.
 std::shared_ptr<const Tensor> stored_integers(const Graph& int8, const Node& layer) {
   if (!layer.has_input(1)) return nullptr;
@@ -180,12 +201,8 @@ void add_layers(const Graph& fp32, const Graph& int8, StaticInputs& base) {
     entry.consumer = name;
     entry.affines = *std::move(affines);
     base.table.weights.push_back(std::move(entry));
-    if (!counterpart->has_input(2)) continue;
-    const std::shared_ptr<const Tensor> bias = reals_of(int8, counterpart->inputs[2]);
-    if (bias == nullptr) continue;
-    std::vector<double> shift = bias_shift(fp32, *ports, *bias);
-    if (!shift.empty()) base.learned.bias_shifts.emplace(name, std::move(shift));
   }
+  base.learned.bias_shifts = bias_shifts(fp32, int8);
   base.table.types.weight_granularity =
       any_per_channel ? Granularity::kPerChannel : Granularity::kPerTensor;
   base.table.types.weight_symmetry = any_zero_points ? Symmetry::kAsymmetric : Symmetry::kSymmetric;
@@ -272,6 +289,13 @@ StaticInputs recovered_options(const Graph& prepared, const Graph& loaded, Calib
     if (!integers.contains(layer)) base.options.exclude.push_back(layer);
   }
   if (!base.options.exclude.empty() && fingerprint(quantize(prepared, base).graph) == wanted) {
+    return base;
+  }
+  // Biases that were corrected on images are in the model alone.
+  base.options.bias_correction = BiasCorrection::kSequential;
+  base.learned.bias_shifts =
+      bias_shifts(lay_groundwork(prepared, base.table, base.options, base.learned).graph(), loaded);
+  if (!base.learned.rounded.empty() && fingerprint(quantize(prepared, base).graph) == wanted) {
     return base;
   }
   refuse("its table and what it says of itself give another model");

@@ -248,7 +248,7 @@ class SuggestionSearch {
   // Biases that are taken from a model compensate for the errors of its own weights. They do not
   // suit the weights of another method.
   void add_weight_methods() {
-    if (base_.options.bias_correction == BiasCorrection::kSequential) return;
+    if (takes_biases_of_model(base_)) return;
     if (is_rounded_on_images(base_)) return;
     const Target target = chosen_target(base_.table, base_.options);
     for (const WeightMethodInfo& method : weight_methods()) {
@@ -264,7 +264,7 @@ class SuggestionSearch {
   // A correction takes long. So it is tried only twice: alone, and with the best changes that cost
   // no time.
   void add_with_correction(Change change) {
-    if (!options_.learning || base_.options.bias_correction == BiasCorrection::kSequential) return;
+    if (!options_.learning || takes_biases_of_model(base_)) return;
     change.corrects_biases = true;
     change.learned_on = learning_words();
     add(std::move(change));

@@ -91,6 +91,7 @@ Recipe Trials::recipe_of(const Change& change) const {
   };
   const StaticOptions& base = base_.options;
   Recipe recipe;
+  recipe.may_judge = false;  // it would take as long again for each change that learns
   recipe.target = change.target.empty() ? base.target : change.target;
   recipe.types = base.types;
   recipe.rewrites = change.rewrites ? change.rewrites : base.rewrites;
@@ -99,8 +100,12 @@ Recipe Trials::recipe_of(const Change& change) const {
   } else if (is_rounded_on_images(base_)) {
     recipe.rounding = base.rounding;
   }
-  recipe.bias_correction =
-      change.corrects_biases ? BiasCorrection::kSequential : base.bias_correction;
+  // A correction on images suits one model only, and would have to be measured for each change.
+  const bool is_sequential = base.bias_correction == BiasCorrection::kSequential;
+  const bool is_lost = is_sequential && change != Change() && !takes_biases_of_model(base_);
+  recipe.bias_correction = change.corrects_biases ? BiasCorrection::kSequential
+                           : is_lost              ? BiasCorrection::kTable
+                                                  : base.bias_correction;
   recipe.overrides.exclude = joined(base.exclude, change.exclude);
   recipe.overrides.wide = joined(base.wide, change.wide);
   recipe.overrides.ranges = change.ranges;

@@ -17,7 +17,7 @@ class Executor;
 struct Making {
   const Graph& prepared;   ///< the whole network, with nodes that an executor leaves out
   const Executor* fp32;    ///< null: the network is not run, and there are no samples
-  const Recipe& recipe;    ///< resolved; as given for the step that gives the table
+  Recipe recipe;           ///< resolved; as given for the step that gives the table
   const Samples* samples;  ///< null: none are given
   const MakeOptions& options;
   StaticInputs& inputs;

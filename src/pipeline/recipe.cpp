@@ -30,8 +30,14 @@ const EffortInfo& find_effort(std::string_view name) {
 
 Recipe resolved(Recipe recipe) {
   const EffortInfo& effort = info_of(recipe.effort);
+  const bool judges = effort.judges && recipe.may_judge;
+  JudgedChoices& judged = recipe.judged;
+  judged.rewrites = judged.rewrites || (judges && !recipe.rewrites);
+  judged.rounding = judged.rounding || (judges && !recipe.rounding);
+  judged.bias_correction = judged.bias_correction || (judges && !recipe.bias_correction);
   if (effort.equalizes && !recipe.rewrites) recipe.rewrites = {"equalize"};
   if (!recipe.rounding) recipe.rounding = effort.rounding;
+  if (!recipe.bias_correction) recipe.bias_correction = BiasCorrection::kTable;
   recipe.tune_ranges = recipe.tune_ranges || effort.tunes_ranges;
   return recipe;
 }
@@ -43,7 +49,7 @@ StaticOptions static_options(const Recipe& recipe) {
   options.exclude = whole.overrides.exclude;
   options.types = whole.types;
   options.rewrites = whole.rewrites;
-  options.bias_correction = whole.bias_correction;
+  options.bias_correction = whole.bias_correction.value();
   options.wide = whole.overrides.wide;
   options.form = whole.form;
   const std::string& rounding = whole.rounding.value();

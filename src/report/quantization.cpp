@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "compare/intervals.h"
 #include "json/json_text.h"
+#include "report/answers_json.h"
 #include "report/faster.h"
 #include "report/preprocessing_json.h"
 #include "report/samples.h"
@@ -152,6 +153,16 @@ std::string size_line(const QuantizationSummary& s) {
   return to_text(s.output, ": ", s.int8_bytes, " bytes, ", percent(size, 1), " of FP32\n");
 }
 
+std::string text_of(const JudgedChoice& choice, std::string_view noun) {
+  const auto [least, most] = std::ranges::minmax(choice.gains, {}, &MeanGain::decibels);
+  std::string gain = to_signed_fixed(most.decibels, 2);
+  if (choice.gains.size() > 1) gain = to_text(to_signed_fixed(least.decibels, 2), " to ", gain);
+  gain += " dB";
+  if (choice.gains.size() == 1) gain += to_text(" (", fixed_interval(most.interval, 2), ")");
+  return to_text("judged on ", choice.samples, " ", noun, "s held back: ", choice.name, " ", gain,
+                 choice.is_kept ? ": kept" : ": taken back");
+}
+
 std::string text_of(const PairChoice& pairs, std::string_view noun) {
   const std::string cost = to_text(to_fixed(pairs.cost_db, 2), " dB on ", pairs.samples, " ", noun,
                                    pairs.samples == 1 ? "" : "s");
@@ -282,6 +293,17 @@ std::string json_of(const QuantizationSummary& s) {
     Json row{{"name", rewrite.rewrite}, {"tensors", rewrite.tensors}};
     if (!rewrite.reason.empty()) row["reason"] = rewrite.reason;
     json["rewrites"].push_back(std::move(row));
+  }
+  if (!s.judged.empty()) json["judged"] = Json::array();
+  for (const JudgedChoice& choice : s.judged) {
+    Json gains = Json::array();
+    for (const MeanGain& gain : choice.gains) {
+      gains.push_back({{"db", gain.decibels}, {"interval", interval_json(gain.interval)}});
+    }
+    json["judged"].push_back({{"choice", choice.name},
+                              {"kept", choice.is_kept},
+                              {"samples", choice.samples},
+                              {"gains", std::move(gains)}});
   }
   json["coverage"] = {{"line", s.coverage_line},
                       {"macs", s.coverage.macs},

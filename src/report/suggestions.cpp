@@ -8,6 +8,7 @@
 #include "base/percent.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "qtool/pipeline/recipe.h"
 #include "report/durations.h"
 #include "report/shell.h"
 
@@ -36,8 +37,6 @@ void erase_changed(const std::vector<std::string>& change, std::vector<std::stri
     if (!word.starts_with("--")) continue;
     const std::string_view option = std::string_view(word).substr(0, word.find('='));
     if (std::ranges::find(several, option) == several.end()) erase_option(option, line);
-    // The effort decides how weights are rounded.
-    if (option == "--effort") erase_option("--weight-rounding", line);
   }
 }
 
@@ -66,9 +65,17 @@ ChangeOptions options_of(const Change& change) {
   }
   if (!change.method.empty()) add("--method", change.method);
   if (!change.weight_method.empty()) add("--weight-method", change.weight_method);
-  if (change.rewrites) add("--equalize", change.rewrites->empty() ? "off" : "table");
+  // All choices of the effort were tried, and none was judged on held images. So they are named.
+  Recipe recipe;
+  recipe.rewrites = change.rewrites;
+  if (!change.effort.empty()) {
+    recipe.effort = find_effort(change.effort).effort;
+    recipe = resolved(recipe);
+  }
+  if (recipe.rewrites) add("--equalize", recipe.rewrites->empty() ? "off" : "table");
   if (!change.target.empty()) add("--target", change.target);
-  if (!change.effort.empty()) add("--effort", change.effort);
+  if (recipe.rounding) add("--weight-rounding", *recipe.rounding);
+  if (recipe.tune_ranges) options.words.emplace_back("--tune-ranges");
   if (change.corrects_biases) add("--bias-correction", "sequential");
   options.words.insert(options.words.end(), change.learned_on.begin(), change.learned_on.end());
   return options;

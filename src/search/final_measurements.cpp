@@ -40,7 +40,7 @@ FinalMeasurements::FinalMeasurements(const Executor& fp32, const StaticInputs& b
       once_(once) {}
 
 double FinalMeasurements::judge_seconds() const {
-  const auto searched = static_cast<double>(split_.searched.size());
+  const auto searched = static_cast<double>(split_.rest.size());
   const double images = searched + static_cast<double>(split_.held ? split_.held->size() : 0);
   const double runs = 2.0 * images * (once_.read + once_.fp32 + once_.int8);
   const double from_one_image = 2.0 * once_.make + runs / resolve_threads(options_.threads);
@@ -112,7 +112,7 @@ void FinalMeasurements::judge(const TriedModels& tried, std::size_t chosen,
     };
     if (split_.held) result.held_out = judged(*split_.held, result.bad);
     std::vector<BadImage> known;  // the models that were tried left them out, too
-    result.searched = judged(split_.searched, known);
+    result.searched = judged(split_.rest, known);
     // Reads all images once more, so it comes last.
     const SplitContents contents =
         contents_of(split_, base_.table.image_ids, options_.threads, trial_options_.stop);

@@ -7,12 +7,6 @@
 
 namespace qtool {
 
-SplitSamples hold_back(const Samples& samples) {
-  if (samples.size() < kLeastForHoldOut) return {samples, std::nullopt};
-  return {samples.all_but_part(kHeldOutPart, kHoldOutParts),
-          samples.part(kHeldOutPart, kHoldOutParts)};
-}
-
 SplitContents contents_of(const SplitSamples& split, std::span<const std::uint64_t> calibrated,
                           int threads, const StopCheck& stop) {
   SplitContents contents;
@@ -31,14 +25,14 @@ SplitContents contents_of(const SplitSamples& split, std::span<const std::uint64
     return std::ranges::count_if(
         ids, [&](std::uint64_t id) { return std::ranges::binary_search(others, id); });
   };
-  const std::vector<std::uint64_t> searched = ids_of(split.searched);
+  const std::vector<std::uint64_t> searched = ids_of(split.rest);
   std::vector<std::uint64_t> held;
   if (split.held) held = ids_of(*split.held);
   contents.held_copies = common(held, searched);
   contents.held_calibrated = common(held, calibrated);
   if (calibrated.empty()) return contents;
   Overlap& overlap = contents.overlap.emplace();
-  overlap.noun = std::string(split.searched.noun());
+  overlap.noun = std::string(split.rest.noun());
   overlap.samples = std::ssize(searched) + std::ssize(held);
   overlap.common = common(searched, calibrated) + contents.held_calibrated;
   return contents;

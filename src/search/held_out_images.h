@@ -5,22 +5,11 @@
 #include <span>
 
 #include "qtool/base/progress.h"
+#include "qtool/samples/hold_back.h"
 #include "qtool/samples/samples.h"
 #include "qtool/search/search.h"
 
-// A search tries hundreds of models, and its choice is likely to be lucky on the images that it was
-// made on. So some images take no part in it.
 namespace qtool {
-
-/// The images of a search in two parts.
-struct SplitSamples {
-  Samples searched;
-  std::optional<Samples> held;  ///< nullopt where there are fewer than kLeastForHoldOut
-};
-
-/// Holds back every third sample, beginning with the third one. Where there are states: the last
-/// third.
-SplitSamples hold_back(const Samples& samples);
 
 /// Which samples of a split are copies of others, by content.
 struct SplitContents {

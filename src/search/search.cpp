@@ -51,7 +51,7 @@ class Search {
       : fp32_(fp32),
         base_(base),
         split_(split),
-        samples_(split.searched),
+        samples_(split.rest),
         options_(options),
         budget_(options.budget_seconds),
         memory_(options.partial),

@@ -52,9 +52,11 @@ void add_model_options(const Recipe& recipe, ShownCommand& line) {
   if (recipe.rewrites) line.value("--equalize", recipe.rewrites->empty() ? "off" : "table");
   if (recipe.rounding) line.value("--weight-rounding", *recipe.rounding);
   if (recipe.tune_ranges) line.flag("--tune-ranges");
-  if (recipe.bias_correction != BiasCorrection::kTable) {
-    const bool off = recipe.bias_correction == BiasCorrection::kOff;
-    line.value("--bias-correction", off ? "off" : "sequential");
+  if (recipe.bias_correction) {
+    const BiasCorrection correction = *recipe.bias_correction;
+    line.value("--bias-correction", correction == BiasCorrection::kOff          ? "off"
+                                    : correction == BiasCorrection::kSequential ? "sequential"
+                                                                                : "table");
   }
   add_target_option(recipe, line);
 }

@@ -8,6 +8,7 @@
 #include "console.h"
 #include "qtool/graph/onnx.h"
 #include "quantize_warnings.h"
+#include "report/quantization.h"
 #include "signals.h"
 
 namespace qtool::tool {
@@ -29,6 +30,9 @@ void print_tuning(const LearnReport& report, std::string_view noun) {
 
 void print_step(const RecipeStep& step, const LearnReport& report, std::string_view noun) {
   if (step.name == "tune_ranges") print_tuning(report, noun);
+  if (step.name == "judge_choices") {
+    for (const JudgedChoice& choice : report.judged) note(text_of(choice, noun));
+  }
   if (step.name == "calibrate" && report.pairs) print_pairs(*report.pairs, noun);
   if (step.name == "round_weights" && report.nothing_was_rounded) {
     warning(

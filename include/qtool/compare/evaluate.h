@@ -32,6 +32,12 @@ enum class LabelSource : std::uint8_t {
   kUnused,   ///< labels are not used
 };
 
+/// The SQNR of one model less that of another, in the mean over samples.
+struct MeanGain {
+  double decibels = 0.0;
+  std::optional<Interval> interval{};  ///< empty for fewer than 6 samples
+};
+
 /// How samples are run, independent of what is measured.
 struct SampleRunOptions {
   Preprocess preprocess{};

@@ -47,6 +47,14 @@ struct MakeOptions {
   KnownLayers* known_layers = nullptr;
 };
 
+/// A choice of the effort that held samples judged.
+struct JudgedChoice {
+  std::string name;  ///< `equalize`, `gptq`, `sequential`
+  bool is_kept = false;
+  std::vector<MeanGain> gains;  ///< by output of real numbers; empty: the model stays the same
+  std::int64_t samples = 0;     ///< that judged
+};
+
 /// What the steps report, beside the table, the model and StaticInputs::learned.
 struct LearnReport {
   struct Took {
@@ -56,6 +64,7 @@ struct LearnReport {
   std::vector<Took> took;             ///< by step, in their order
   std::optional<RangeTuning> tuning;  ///< its ranges are in Learned; nothing: not tuned, or no time
   bool tuning_ran_out_of_time = false;
+  std::vector<JudgedChoice> judged;  ///< empty: none, or too few samples to hold some back
   std::optional<PairChoice> pairs;   ///< see choose_pairs()
   bool nothing_was_rounded = false;  ///< no layer can be rounded on images: all are to nearest
   std::vector<BadImage> bad;         ///< images that the last such step left out
@@ -79,7 +88,8 @@ StaticInputs inputs_of_table(const Recipe& recipe, CalibrationTable table,
 StaticInputs inputs_of_samples(const Executor& fp32, const Recipe& recipe, const Samples& samples,
                                const MakeOptions& options, LearnReport& report);
 
-/// The learning steps of `recipe`: ranges are tuned, weights are rounded and biases are corrected
+/// The learning steps of `recipe`: where its effort judges, the choices of the effort are kept or
+/// taken back; then ranges are tuned, weights are rounded and biases are corrected
 /// by what `samples` do to the network. `fp32` holds the prepared graph that `inputs.table` belongs
 /// to. The results go to `inputs.learned`. Where the recipe has a budget, half of it at most goes
 /// to the ranges, and layers for which none is left are rounded by `gptq`. The result does not

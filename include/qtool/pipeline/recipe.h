@@ -29,6 +29,9 @@ struct EffortInfo {
   std::string_view rounding;  ///< of weights
   bool tunes_ranges = false;
   bool has_budget = false;  ///< whether Recipe::budget_seconds counts
+  /// Whether samples that are held back judge these choices, and a correction of the biases on
+  /// samples; see the step `judge_choices`.
+  bool judges = false;
 };
 
 /// The effort for the first model of a network: it takes little time, and improves most networks.
@@ -39,6 +42,15 @@ std::span<const EffortInfo> efforts() noexcept;
 const EffortInfo& info_of(Effort effort) noexcept;
 /// The effort called `name`. Throws Error(kUsage) with the nearest names.
 const EffortInfo& find_effort(std::string_view name);
+
+/// Choices that the recipe left to an effort that judges them.
+struct JudgedChoices {
+  bool rewrites = false;
+  bool rounding = false;
+  bool bias_correction = false;
+
+  [[nodiscard]] bool any() const { return rewrites || rounding || bias_correction; }
+};
 
 /// How an INT8 model is made from an FP32 network and images: choices only, no results. The modes
 /// without a table need no images. Ranges, learning steps, rewrites and other forms than QDQ have
@@ -55,19 +67,23 @@ struct Recipe {
   std::optional<std::vector<std::string>> rewrites;
   bool tune_ranges = false;             ///< the effort may ask for it too
   std::optional<std::string> rounding;  ///< of weights; without it that of the effort
-  BiasCorrection bias_correction = BiasCorrection::kTable;
+  /// Without it: kTable, or kSequential where the effort judges it and held samples gain by it.
+  std::optional<BiasCorrection> bias_correction;
   DynamicLstm dynamic_lstm = DynamicLstm::kStandard;  ///< with QuantizeMode::kDynamic
   Overrides overrides;  ///< nodes in FP32, tensors of 16 bits, ranges and scales from the user
   ModelForm form = ModelForm::kQdq;
   /// Bytes for what the rounding of weights learns about the inputs of layers.
   std::int64_t rounding_memory = std::int64_t{1} << 30;
   double budget_seconds = 600.0;  ///< for learning from images, where the effort has a budget
+  bool may_judge = true;          ///< false: the choices of the effort stand as they are
+  JudgedChoices judged{};         ///< set by resolved()
   /// The SQNR that every output of the finished model must reach; see verify(). Without it the
   /// model is not compared with FP32.
   std::optional<double> min_sqnr_db;
 };
 
-/// The recipe with the choices of its effort written out: `rounding` has a value.
+/// The recipe with the choices of its effort written out: `rounding` and `bias_correction` have
+/// values, and `judged` says which of the choices are open to judgement.
 Recipe resolved(Recipe recipe);
 
 /// The options of quantize() that a recipe stands for, before anything is learned from samples: if

@@ -147,11 +147,6 @@ enum class SearchEnd : std::uint8_t {
   kInterrupted,  ///< the caller's progress or stop ended it
 };
 
-/// Fewer images than this are all searched on, and none is held back.
-inline constexpr std::int64_t kLeastForHoldOut = 15;
-/// Part kHeldOutPart, counted from 0, of kHoldOutParts parts is held back, see Samples::part().
-inline constexpr std::int64_t kHoldOutParts = 3;
-inline constexpr std::int64_t kHeldOutPart = 2;
 /// Models count as equally cheap within this difference of their forecast costs, which are shares
 /// of the network's multiplications.
 inline constexpr double kNearCost = 0.05;

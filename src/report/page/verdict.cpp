@@ -82,7 +82,7 @@ std::string change_text(const Change& change) {
     add(change.rewrites->empty() ? "channels as they are" : "channels equalized");
   }
   if (!change.target.empty()) add(to_text("target ", change.target));
-  if (!change.effort.empty()) add(to_text("effort ", change.effort));
+  if (!change.effort.empty()) add(to_text("all of effort ", change.effort));
   if (change.corrects_biases) add("biases corrected on images");
   return text.empty() ? shell_line(options_of(change).words) : text;
 }

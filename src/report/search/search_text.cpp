@@ -7,6 +7,7 @@
 #include "base/percent.h"
 #include "base/text.h"
 #include "compare/intervals.h"
+#include "qtool/samples/hold_back.h"
 #include "report/durations.h"
 #include "report/samples.h"
 #include "report/search.h"

@@ -96,7 +96,7 @@ TEST_F(RecipesTest, OffersAWholeRecipeFirst) {
   const std::string text = text_of(result);
   EXPECT_THAT(text, HasSubstr("were tried on 9 images, and learned on 12 others"));
   EXPECT_THAT(text, HasSubstr("no more nodes in FP32; made in "));
-  EXPECT_THAT(text, HasSubstr("--effort balanced"));
+  EXPECT_THAT(text, HasSubstr("--equalize table --weight-rounding gptq"));
   const auto json = json_of(result, {});
   EXPECT_EQ(json["list"][0]["cost_text"], cost_text(first, result.integer_share));
   EXPECT_THAT(text, HasSubstr(json["list"][0]["gain_text"].get<std::string>()));
@@ -128,6 +128,27 @@ TEST_F(RecipesTest, ImprovesAModelThatWasRoundedOnImages) {
   }
 }
 
+TEST_F(RecipesTest, ImprovesAModelWhoseBiasesWereCorrectedOnImages) {
+  options_.sources = 4;
+  options_.min_gain_db = -1000.0;  // suggests every change
+  options_.most = 1000;
+  const MadeModel made = made_by({.effort = "balanced", .corrects_biases = true});
+  StaticInputs base = base_;
+  base.options = made.inputs.options;
+  base.learned = made.inputs.learned;
+  const SuggestResult result = suggestions(base);
+  EXPECT_NEAR(result.sqnr_db, decibels(made.int8.graph), 1e-6);
+  ASSERT_FALSE(result.suggestions.empty());
+  bool corrects = false;
+  for (const Suggestion& suggestion : result.suggestions) {
+    corrects = corrects || suggestion.change.corrects_biases;
+    Change whole = suggestion.change;
+    whole.effort = "balanced";  // the command has the options of the base, too
+    EXPECT_NEAR(suggestion.sqnr_db, decibels(made_by(whole).int8.graph), 1e-6);
+  }
+  EXPECT_TRUE(corrects);
+}
+
 TEST_F(RecipesTest, RecoversTheOptionsOfAModelFromItsTable) {
   base_.options.types.weight_bits.reset();
   for (const std::string effort : {"fast", "balanced"}) {
@@ -135,6 +156,13 @@ TEST_F(RecipesTest, RecoversTheOptionsOfAModelFromItsTable) {
     const StaticInputs told = recovered_options(fp32_.whole_graph(), made.int8.graph, base_.table);
     EXPECT_EQ(fingerprint(quantize(fp32_.whole_graph(), told).graph), fingerprint(made.int8.graph));
     EXPECT_TRUE(told.options.exclude.empty());
+  }
+  // The judge of `balanced` keeps a correction of the biases on images where it gains.
+  for (const std::string effort : {"balanced", "best"}) {
+    const MadeModel made = made_by({.effort = effort, .corrects_biases = true});
+    const StaticInputs told = recovered_options(fp32_.whole_graph(), made.int8.graph, base_.table);
+    EXPECT_EQ(fingerprint(quantize(fp32_.whole_graph(), told).graph), fingerprint(made.int8.graph));
+    EXPECT_EQ(told.options.bias_correction, BiasCorrection::kSequential);
   }
   StaticInputs without = base_;
   without.options.exclude = {"b"};
@@ -281,7 +309,7 @@ TEST(ChangeLines, ReplaceTheOptionsOfTheModel) {
   change.learned_on = {"--images", "photos"};
   EXPECT_EQ(line_of(options_of(change), commands).text,
             "qtool quantize m.onnx --table t.json --exclude a --exclude b --equalize table "
-            "--target qtool --effort balanced --bias-correction sequential --images photos");
+            "--target qtool --weight-rounding gptq --bias-correction sequential --images photos");
 }
 
 }  // namespace

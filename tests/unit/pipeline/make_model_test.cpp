@@ -110,8 +110,9 @@ TEST_F(MakeModel, TellsWhichStepRuns) {
     EXPECT_EQ(report.took.back().step, step.name);
   };
   const MadeModel result = made();
-  EXPECT_THAT(begun, ElementsAre("calibrate", "round_weights", "quantize"));
-  EXPECT_THAT(ended, ElementsAre("calibrate", "round_weights", "quantize"));
+  const std::vector<std::string> steps{"calibrate", "judge_choices", "round_weights", "quantize"};
+  EXPECT_EQ(begun, steps);
+  EXPECT_EQ(ended, steps);
   EXPECT_EQ(result.inputs.options.rounding, "gptq");
   EXPECT_THAT(result.int8.report.nearest_layers, IsEmpty());
 }

@@ -37,7 +37,8 @@ TEST(Recipe, TakesTheChoicesOfItsEffort) {
   const Recipe balanced = resolved(with_effort(Effort::kBalanced));
   EXPECT_THAT(balanced.rewrites, Optional(ElementsAre("equalize")));
   EXPECT_THAT(balanced.rounding, Optional(std::string("gptq")));
-  EXPECT_THAT(names_of_learning(with_effort(Effort::kBalanced)), ElementsAre("round_weights"));
+  EXPECT_THAT(names_of_learning(with_effort(Effort::kBalanced)),
+              ElementsAre("judge_choices", "round_weights"));
   const Recipe best = resolved(with_effort(Effort::kBest));
   EXPECT_THAT(best.rounding, Optional(std::string("adaround")));
   EXPECT_THAT(names_of_learning(with_effort(Effort::kBest)),

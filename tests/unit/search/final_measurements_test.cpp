@@ -42,7 +42,7 @@ class FinalMeasurementsTest : public testing::Test {
   SearchOptions options_;
   StaticInputs base_;
   SuggestOptions trial_options_;
-  Trials trials_{fp32_, base_, split_.searched, trial_options_};
+  Trials trials_{fp32_, base_, split_.rest, trial_options_};
 };
 
 TEST_F(FinalMeasurementsTest, JudgesBothParts) {

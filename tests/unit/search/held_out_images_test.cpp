@@ -1,44 +1,16 @@
-// The images that a search does not choose by.
+// What the images that a search does not choose by have in common with others.
 #include "search/held_out_images.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
-#include <set>
-#include <utility>
 #include <vector>
 
-#include "base/text.h"
 #include "support/image_folder.h"
 
 namespace qtool {
 namespace {
-
-Samples numbered(std::int64_t count) {
-  ImageSet images;
-  for (std::int64_t i = 0; i < count; ++i) images.entries.push_back({to_text(i), -1});
-  return Samples(std::move(images));
-}
-
-TEST(HoldBack, TakesEveryThirdImage) {
-  const SplitSamples split = hold_back(numbered(kLeastForHoldOut));
-  ASSERT_TRUE(split.held.has_value());
-  EXPECT_EQ(split.searched.size(), 10);
-  EXPECT_EQ(split.held->size(), 5);
-  EXPECT_EQ(split.held->path(0), "2");
-  std::set<std::filesystem::path> all;
-  for (std::int64_t i = 0; i < 10; ++i) all.insert(split.searched.path(i));
-  for (std::int64_t i = 0; i < 5; ++i) all.insert(split.held->path(i));
-  EXPECT_EQ(all.size(), 15U);
-}
-
-TEST(HoldBack, TakesNoneOfAFewImages) {
-  const SplitSamples split = hold_back(numbered(kLeastForHoldOut - 1));
-  EXPECT_FALSE(split.held.has_value());
-  EXPECT_EQ(split.searched.size(), kLeastForHoldOut - 1);
-}
 
 TEST(CopiesOfSearched, AreCountedByContent) {
   const ImageFolder folder(4, 14);
@@ -46,14 +18,14 @@ TEST(CopiesOfSearched, AreCountedByContent) {
   const SplitSamples split = hold_back(folder.list());
   ASSERT_EQ(split.held->path(4).filename(), "z.ppm");
   EXPECT_EQ(contents_of(split, {}, 1, {}).held_copies, 1);
-  EXPECT_EQ(contents_of(hold_back(numbered(3)), {}, 1, {}).held_copies, 0);
+  EXPECT_EQ(contents_of(hold_back(Samples(folder.list()).spread(3)), {}, 1, {}).held_copies, 0);
 }
 
 // Images of both parts that set the ranges are counted, and those of the held part alone.
 TEST(ContentsOf, CountsTheImagesThatSetTheRanges) {
   const ImageFolder folder(4, 15);
   const SplitSamples split = hold_back(folder.list());
-  std::vector<std::uint64_t> calibrated{content_id(split.searched, 0).value(),
+  std::vector<std::uint64_t> calibrated{content_id(split.rest, 0).value(),
                                         content_id(*split.held, 1).value(),
                                         content_id(*split.held, 2).value()};
   std::ranges::sort(calibrated);

@@ -22,6 +22,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/coverage.h"
+#include "qtool/samples/hold_back.h"
 #include "report/search.h"
 #include "support/image_folder.h"
 #include "unit/four_layers.h"

@@ -211,6 +211,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
                            : make_model(prepared, recipe, std::move(inputs), make);
   options.accuracy.print(recipe, made.learned);
   summary.unused.add(made.learned.bad);
+  summary.judged = std::move(made.learned.judged);
   if (samples) summary.unused.passed_over = samples->passed_over();
   Quantized int8 = std::move(made.int8);
   summary.report = std::move(int8.report);

@@ -31,6 +31,7 @@
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/samples/hold_back.h"
 #include "qtool/samples/samples.h"
 #include "report/search.h"
 #include "run_evaluation.h"

@@ -25,6 +25,14 @@ std::vector<std::string> roundings_on_samples() {
   return names;
 }
 
+std::vector<std::string> efforts_that_judge() {
+  std::vector<std::string> names;
+  for (const EffortInfo& row : efforts()) {
+    if (row.judges) names.emplace_back(row.name);
+  }
+  return names;
+}
+
 // A learning step with the option that asks for it, and the values that do; none for a flag.
 struct StepOption {
   std::string_view step;
@@ -33,6 +41,7 @@ struct StepOption {
 
 const std::vector<StepOption>& step_options() {
   static const std::vector<StepOption> all = {
+      {"judge_choices", {"--effort", efforts_that_judge()}},
       {"tune_ranges", {"--tune-ranges", {}}},
       {"round_weights", {"--weight-rounding", roundings_on_samples()}},
       {"correct_biases", {"--bias-correction", {"sequential"}}}};
@@ -58,9 +67,10 @@ Recipe of_effort(const EffortInfo& effort) {
 
 // The options that an effort stands for: `--equalize table --weight-rounding gptq`.
 std::string options_of(const EffortInfo& effort) {
-  return to_text(effort.equalizes ? "--equalize table " : "", "--weight-rounding ", effort.rounding,
-                 effort.tunes_ranges ? " --tune-ranges" : "",
-                 effort.has_budget ? " within --budget" : "");
+  return to_text(
+      effort.equalizes ? "--equalize table " : "", "--weight-rounding ", effort.rounding,
+      effort.judges ? " --bias-correction sequential, each if images held back gain" : "",
+      effort.tunes_ranges ? " --tune-ranges" : "", effort.has_budget ? " within --budget" : "");
 }
 
 // Adds an option whose value is one of `words`.
@@ -148,6 +158,7 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
     command.goes_with("--budget", {{"--effort", with_budget}});
     resume_.add_to(command);
     command.goes_with("--resume", {by_effort, by_rounding});
+    has_bias_correction_ = true;
     word(command, "--bias-correction", bias_correction_,
          "Take back what quantizing adds to mean outputs\n"
          "table takes back what the weights add, from the table's channel means, in every mode "
@@ -173,7 +184,9 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
   if (!quantizes) return;
   for (const char* option : {"--images", "--inputs"}) {
     std::vector<Company> company = {by_effort, {"--verify", {}}, {"--faster-only", {}}};
-    for (const StepOption& row : step_options()) company.push_back(row.asked_by);
+    for (const StepOption& row : step_options()) {
+      if (row.asked_by.option != by_effort.option) company.push_back(row.asked_by);
+    }
     command.goes_with(option, std::move(company));
   }
 }
@@ -182,9 +195,11 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, Recipe& re
   recipe.effort = find_effort(effort_).effort;
   recipe.tune_ranges = tune_ranges_;
   if (command.given("--weight-rounding")) recipe.rounding = weight_rounding_;
-  recipe.bias_correction = bias_correction_ == "sequential" ? BiasCorrection::kSequential
-                           : bias_correction_ == "off"      ? BiasCorrection::kOff
-                                                            : BiasCorrection::kTable;
+  if (has_bias_correction_ && command.given("--bias-correction")) {
+    recipe.bias_correction = bias_correction_ == "sequential" ? BiasCorrection::kSequential
+                             : bias_correction_ == "off"      ? BiasCorrection::kOff
+                                                              : BiasCorrection::kTable;
+  }
   recipe.rounding_memory = rounding_memory_ << 20;
   recipe.budget_seconds = seconds_of_time(budget_);
   // The rules of the options accept these options beside --effort, even if --weight-rounding

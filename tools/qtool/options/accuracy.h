@@ -58,6 +58,7 @@ class AccuracyOptions {
  private:
   std::string effort_ = "fast";
   std::string bias_correction_ = "table";
+  bool has_bias_correction_ = false;  ///< whether the command has the option
   bool tune_ranges_ = false;
   std::string weight_rounding_ = "nearest";
   std::int64_t rounding_memory_ = 1024;  // MiB
