@@ -295,9 +295,7 @@ StaticInputs recovered_options(const Graph& prepared, const Graph& loaded, Calib
   base.options.bias_correction = BiasCorrection::kSequential;
   base.learned.bias_shifts =
       bias_shifts(lay_groundwork(prepared, base.table, base.options, base.learned).graph(), loaded);
-  if (!base.learned.rounded.empty() && fingerprint(quantize(prepared, base).graph) == wanted) {
-    return base;
-  }
+  if (fingerprint(quantize(prepared, base).graph) == wanted) return base;
   refuse("its table and what it says of itself give another model");
 }
 

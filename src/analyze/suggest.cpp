@@ -248,7 +248,8 @@ class SuggestionSearch {
   // Biases that are taken from a model compensate for the errors of its own weights. They do not
   // suit the weights of another method.
   void add_weight_methods() {
-    if (takes_biases_of_model(base_)) return;
+    const bool is_sequential = base_.options.bias_correction == BiasCorrection::kSequential;
+    if (is_sequential && !options_.learning) return;
     if (is_rounded_on_images(base_)) return;
     const Target target = chosen_target(base_.table, base_.options);
     for (const WeightMethodInfo& method : weight_methods()) {
@@ -264,7 +265,7 @@ class SuggestionSearch {
   // A correction takes long. So it is tried only twice: alone, and with the best changes that cost
   // no time.
   void add_with_correction(Change change) {
-    if (!options_.learning || takes_biases_of_model(base_)) return;
+    if (!options_.learning) return;
     change.corrects_biases = true;
     change.learned_on = learning_words();
     add(std::move(change));

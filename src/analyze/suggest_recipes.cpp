@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "analyze/suggest_trials.h"
 #include "qtool/pipeline/recipe.h"
 #include "qtool/quantize/target.h"
 
@@ -58,9 +57,7 @@ std::vector<Change> recipe_changes(const StaticInputs& base,
     change.target = target;
     if (!target.empty()) changes.push_back(change);
   }
-  if (!takes_biases_of_model(base)) {
-    changes.push_back({.corrects_biases = true, .learned_on = learned_on});
-  }
+  changes.push_back({.corrects_biases = true, .learned_on = learned_on});
   return changes;
 }
 

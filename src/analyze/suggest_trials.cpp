@@ -40,10 +40,6 @@ void add_to_group(const std::vector<SqnrSums>& sums, std::size_t group, std::siz
 
 bool is_rounded_on_images(const StaticInputs& base) { return !base.learned.rounded.empty(); }
 
-bool takes_biases_of_model(const StaticInputs& base) {
-  return base.options.bias_correction == BiasCorrection::kSequential && !is_rounded_on_images(base);
-}
-
 std::optional<Interval> gain_interval(const Trial& changed, const Trial& base) {
   if (!changed.noise || !base.noise || changed.groups.size() != base.groups.size()) {
     return std::nullopt;

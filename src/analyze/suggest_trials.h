@@ -41,10 +41,6 @@ std::optional<Interval> worst_output_interval(const Trial& trial);
 /// Whether the weights of the base were rounded on images. A change of such a base learns anew.
 bool is_rounded_on_images(const StaticInputs& base);
 
-/// Whether changes of the base keep the biases that were measured for it, because they learn
-/// nothing. Changes that learn take the table's correction, unless they measure the biases too.
-bool takes_biases_of_model(const StaticInputs& base);
-
 /// Makes changed models of a base, and runs them.
 class Trials {
  public:

@@ -102,7 +102,7 @@ Recipe Trials::recipe_of(const Change& change) const {
   }
   // A correction on images suits one model only, and would have to be measured for each change.
   const bool is_sequential = base.bias_correction == BiasCorrection::kSequential;
-  const bool is_lost = is_sequential && change != Change() && !takes_biases_of_model(base_);
+  const bool is_lost = is_sequential && change != Change() && options_.learning;
   recipe.bias_correction = change.corrects_biases ? BiasCorrection::kSequential
                            : is_lost              ? BiasCorrection::kTable
                                                   : base.bias_correction;

@@ -29,6 +29,14 @@ StaticInputs inputs_of_table(const Recipe& recipe, CalibrationTable table,
   return inputs;
 }
 
+Recipe as_made(Recipe recipe, const StaticInputs& made) {
+  recipe.effort = Recipe().effort;
+  recipe.rewrites = made.options.rewrites;
+  recipe.rounding = made.options.rounding;
+  recipe.bias_correction.reset();
+  return recipe;
+}
+
 StaticInputs inputs_of_samples(const Executor& fp32, const Recipe& recipe, const Samples& samples,
                                const MakeOptions& options, LearnReport& report) {
   StaticInputs inputs;

@@ -6,13 +6,16 @@
 #include <utility>
 #include <vector>
 
-#include "compare/intervals.h"
 #include "on_images/known_layers.h"
 #include "pipeline/making.h"
 #include "pipeline/paired_gains.h"
+#include "qtool/base/error.h"
 #include "qtool/samples/hold_back.h"
 
 namespace qtool {
+
+bool wants_round_weights(const Recipe& recipe);
+
 namespace {
 
 // No output may lose more than this in the mean over the samples that judge.
@@ -23,6 +26,9 @@ constexpr double kNothingDb = 0.05;
 
 // Fewer samples show large gains only, and most choices would be taken back because of that.
 constexpr std::int64_t kLeastToJudge = 30;
+constexpr std::int64_t kLeastOfPart = kLeastToJudge / kHoldOutParts;
+// More samples take longer, and hardly change what is decided.
+constexpr std::int64_t kMostToJudge = 150;
 
 // Images of which more than this are held back are run once each, fewer in several views.
 constexpr std::int64_t kRuns = 160;
@@ -33,14 +39,15 @@ struct Choice {
   void (*take_back)(Recipe& recipe);
 };
 
-/// In the order in which they are judged: each beside those that are not taken back.
-std::vector<Choice> choices_of(const Recipe& effort) {
+/// In the order in which they are judged: each beside those that are not taken back. `of_table`:
+/// the rewrites of the table, which stay in any case.
+std::vector<Choice> choices_of(const Recipe& effort, const std::vector<std::string>& of_table) {
   std::vector<Choice> all;
   if (effort.judged.bias_correction) {
     all.push_back(
         {"sequential", [](Recipe& recipe) { recipe.bias_correction = BiasCorrection::kTable; }});
   }
-  if (effort.judged.rewrites && effort.rewrites && !effort.rewrites->empty()) {
+  if (effort.judged.rewrites && effort.rewrites && *effort.rewrites != of_table) {
     all.push_back({effort.rewrites->front(), [](Recipe& recipe) { recipe.rewrites.reset(); }});
   }
   if (effort.judged.rounding) {
@@ -53,6 +60,10 @@ std::vector<Choice> choices_of(const Recipe& effort) {
 /// The recipe with all choices, and without steps that follow them.
 Recipe with_all(Recipe recipe) {
   if (recipe.judged.bias_correction) recipe.bias_correction = BiasCorrection::kSequential;
+  // Another rounding takes minutes, and says no more of the other choices.
+  if (!recipe.judged.rounding && wants_round_weights(recipe)) {
+    recipe.rounding = info_of(recipe.effort).rounding;
+  }
   recipe.may_judge = false;
   recipe.judged = {};
   recipe.tune_ranges = false;
@@ -90,7 +101,8 @@ class PartsProgress {
   std::int64_t begun_ = 0;
 };
 
-/// Whether more samples would hardly change what is_clear_gain() says.
+/// Whether the answer of is_clear_gain() is unlikely to change with more samples, or hardly
+/// matters.
 bool is_decided(const std::vector<MeanGain>& gains) {
   const bool is_nothing = std::ranges::all_of(gains, [](const MeanGain& gain) {
     return gain.interval && gain.interval->low > -kNothingDb && gain.interval->high < kNothingDb;
@@ -105,16 +117,16 @@ class Judge {
  public:
   explicit Judge(Making& making)
       : making_(making),
-        choices_(choices_of(making.recipe)),
+        choices_(choices_of(making.recipe, making.inputs.table.rewrites.names)),
         kept_(with_all(making.recipe)),
         progress_(making.collect().progress, parts(), making.samples->size()) {
     run_.preprocess = making.options.preprocess;
     run_.bad_images = making.options.bad_images;
     run_.threads = making.options.threads;
     run_.stop = making.options.stop;
+    const Samples some = making.samples->spread(std::min(kMostToJudge, making.samples->size()));
     for (std::int64_t part = 0; part < kHoldOutParts; ++part) {
-      folds_.push_back({making.samples->all_but_part(part, kHoldOutParts),
-                        making.samples->part(part, kHoldOutParts)});
+      folds_.push_back({some.all_but_part(part, kHoldOutParts), some.part(part, kHoldOutParts)});
     }
   }
 
@@ -153,10 +165,14 @@ class Judge {
       trial.add(fold.held, "judgement of choices", kRuns / fold.held.size());
       by_sample.insert(by_sample.end(), trial.by_sample().begin(), trial.by_sample().end());
       judged.gains = mean_gains(by_sample);
-      if (is_decided(judged.gains)) break;
+      if (std::ssize(by_sample) >= kLeastOfPart && is_decided(judged.gains)) break;
     }
     judged.samples = std::ssize(by_sample);
-    if (std::cmp_less(judged.samples, kLeastBootstrapSamples)) return false;
+    if (judged.samples < kLeastOfPart) return false;
+    const bool has_effect = std::ranges::any_of(by_sample, [](const std::vector<double>& gains) {
+      return std::ranges::any_of(gains, [](double gain) { return gain != 0.0; });
+    });
+    if (!has_effect) return true;  // the steps that follow say why
     judged.is_kept = is_clear_gain(judged.gains, kMostLostDb);
     if (!judged.is_kept) {
       kept_ = std::move(recipe);
@@ -202,22 +218,30 @@ bool wants_judge_choices(const Recipe& recipe) { return recipe.judged.any(); }
 /// Takes a choice of the effort back unless it makes held samples better: some output's SQNR is
 /// higher with it than without it by more than the interval, and none is lower. Each third of the
 /// samples is held back in turn while models learn from the others, until the choice is decided.
-/// The steps that follow learn again, from all samples. With too few samples the choices stay as
-/// the effort makes them. Choices that are not judged yet are in both models: equalization and a
+/// The steps that follow learn again, from all samples. With too few samples, and with some that
+/// cannot be compared, the choices stay as the effort makes them. So does one that has no effect.
+/// Choices that are not judged yet are in both models: equalization and a
 /// correction of biases gain more beside weights that are rounded well, where less noise hides it.
 /// Source: cross-validation, see Hastie, Tibshirani, Friedman, The Elements of Statistical
 /// Learning, chapter 7; the steps back are those of backward selection, chapter 3.
 void step_judge_choices(Making& making) {
   if (making.samples->size() < kLeastToJudge) return;
-  const std::optional<Recipe> judged = Judge(making).judge();
+  std::optional<Recipe> judged;
+  try {
+    judged = Judge(making).judge();
+  } catch (const Error& error) {
+    // Samples of several shapes, for example, are learned from, but not compared.
+    if (error.code() == ErrorCode::kCancelled) throw;
+  }
   if (!judged) {
     making.report.judged.clear();
     return;
   }
-  making.recipe.rewrites = judged->rewrites;
-  making.recipe.rounding = judged->rounding;
-  making.recipe.bias_correction = judged->bias_correction;
-  write_choices(making.recipe, making.inputs.options);
+  Recipe& recipe = making.recipe;
+  if (recipe.judged.rewrites) recipe.rewrites = judged->rewrites;
+  if (recipe.judged.rounding) recipe.rounding = judged->rounding;
+  if (recipe.judged.bias_correction) recipe.bias_correction = judged->bias_correction;
+  write_choices(recipe, making.inputs.options);
 }
 
 }  // namespace qtool

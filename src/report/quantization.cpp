@@ -163,6 +163,22 @@ std::string text_of(const JudgedChoice& choice, std::string_view noun) {
                  choice.is_kept ? ": kept" : ": taken back");
 }
 
+std::string text_of(const FunctionPairs& pairs, std::string_view noun) {
+  constexpr std::size_t kMostNamed = 3;
+  std::string named;
+  for (std::size_t i = 0; i < std::min(kMostNamed, pairs.costs.size()); ++i) {
+    named += to_text(i == 0 ? "" : ", ", printable(pairs.costs[i].tensor), " ",
+                     percent(pairs.costs[i].share, 0));
+  }
+  const bool one = pairs.costs.size() == 1;
+  return to_text(pairs.costs.size(), one ? " tensor is" : " tensors are",
+                 " rounded between a product and its function: of the noise of the model, ",
+                 one ? "alone it makes " : "each alone, they make together ",
+                 percent(pairs.share(), 0), " (", pairs.samples, " ", noun,
+                 pairs.samples == 1 ? "): " : "s): ", named, "; target ", pairs.target,
+                 one ? " does not round it" : " rounds none of them");
+}
+
 std::string text_of(const PairChoice& pairs, std::string_view noun) {
   const std::string cost = to_text(to_fixed(pairs.cost_db, 2), " dB on ", pairs.samples, " ", noun,
                                    pairs.samples == 1 ? "" : "s");
@@ -304,6 +320,16 @@ std::string json_of(const QuantizationSummary& s) {
                               {"kept", choice.is_kept},
                               {"samples", choice.samples},
                               {"gains", std::move(gains)}});
+  }
+  if (s.function_pairs) {
+    Json costs = Json::array();
+    for (const FunctionPairs::Cost& cost : s.function_pairs->costs) {
+      costs.push_back({{"tensor", cost.tensor}, {"share", cost.share}});
+    }
+    json["function_pairs"] = {{"target", s.function_pairs->target},
+                              {"samples", s.function_pairs->samples},
+                              {"share", s.function_pairs->share()},
+                              {"costs", std::move(costs)}};
   }
   json["coverage"] = {{"line", s.coverage_line},
                       {"macs", s.coverage.macs},

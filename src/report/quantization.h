@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qtool/analyze/function_pairs.h"
 #include "qtool/calib/table.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/pipeline/calibrate.h"
@@ -29,10 +30,11 @@ struct QuantizationSummary {
   Coverage coverage;          ///< of the emitted model, compiled
   std::string coverage_line;  ///< see coverage_line()
   std::optional<Verification> verified;
-  std::optional<FasterResult> faster;  ///< result of --faster-only
-  std::vector<JudgedChoice> judged;    ///< choices of the effort that held samples judged
-  std::optional<Overlap> overlap;      ///< of the given samples with those that set the ranges
-  UnusedFiles unused{};                ///< of the samples that were run
+  std::optional<FasterResult> faster;           ///< result of --faster-only
+  std::vector<JudgedChoice> judged;             ///< choices of the effort that held samples judged
+  std::optional<FunctionPairs> function_pairs;  ///< where samples are given
+  std::optional<Overlap> overlap;  ///< of the given samples with those that set the ranges
+  UnusedFiles unused{};            ///< of the samples that were run
   /// The words of a command that measures how fast the model is. Empty where that is not in doubt.
   std::vector<std::string> bench{};
 };
@@ -52,6 +54,10 @@ std::string size_line(const QuantizationSummary& summary);
 /// A choice with its gain: `judged on 34 images held back: gptq +1.83 dB (1.31 to 2.33): kept`. For
 /// several outputs: the least and the largest gain.
 std::string text_of(const JudgedChoice& choice, std::string_view noun);
+/// What pairs before functions cost: `20 tensors are rounded between a product and its function: of
+/// the noise of the model, each alone, they make together 97 % (4 images): ...`, with the three
+/// that cost most.
+std::string text_of(const FunctionPairs& pairs, std::string_view noun);
 /// The cost of limited pairs: `0.33 dB on 16 images (-0.10 to 0.80 dB)`. `noun`: of one sample.
 std::string text_of(const PairChoice& pairs, std::string_view noun);
 /// `verified on 20 images, expected 3 dB or more: ...` and a line for each output.

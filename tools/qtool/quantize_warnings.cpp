@@ -35,6 +35,11 @@ void print_pairs(const PairChoice& pairs, std::string_view noun) {
                   cost, "; --weight-pairs limited does it"));
 }
 
+void print_function_pairs(const FunctionPairs& pairs, std::string_view noun) {
+  constexpr double kNextToNothing = 0.05;
+  if (pairs.share() >= kNextToNothing) note(text_of(pairs, noun));
+}
+
 void warn_of_pairs(const QuantizeReport& report, std::optional<WeightPairs> chosen) {
   if (report.saturating_pairs == 0 || chosen) return;
   warning(to_text(report.saturating_pairs,

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "qtool/analyze/function_pairs.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/quantize.h"
@@ -18,6 +19,9 @@ void warn_of(const QuantizeReport& report, const std::string& table);
 /// Says whether the pairs of weights were limited, and what that costs. `noun`: a word for a
 /// sample.
 void print_pairs(const PairChoice& pairs, std::string_view noun);
+
+/// Says what pairs before functions cost, unless that is next to nothing. `noun`: as above.
+void print_function_pairs(const FunctionPairs& pairs, std::string_view noun);
 
 /// Warns about pairs of weights that may saturate. `chosen`: what the options choose or, in static
 /// mode, the table; nothing is said then.

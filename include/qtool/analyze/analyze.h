@@ -177,10 +177,11 @@ AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const Samples&
 /// change.
 StaticInputs recovered_table_and_options(const Graph& fp32, const Graph& int8);
 
-/// As above, for a model and the table that it was made of. Rewritten models and weights that were
-/// rounded on images are understood too. `prepared` is the whole FP32 network, and `loaded` the
-/// INT8 model as in its file. Throws Error(kUnsupported) if making it from the result would not
-/// give the same model, because options that it does not name made it.
+/// As above, for a model and the table that it was made of. Rewritten models, weights that were
+/// rounded on images and biases that were corrected on images are understood too. `prepared` is the
+/// whole FP32 network, and `loaded` the INT8 model as in its file. Throws Error(kUnsupported) if
+/// making it from the result would not give the same model, because options that it does not name
+/// made it.
 StaticInputs recovered_options(const Graph& prepared, const Graph& loaded, CalibrationTable table);
 
 /// A change of the recipe and the inputs that a model is made from. The comments name the program's
@@ -192,9 +193,9 @@ struct Change {
   std::string weight_method{};                         ///< --weight-method; empty: unchanged
   std::optional<std::vector<std::string>> rewrites{};  ///< StaticOptions::rewrites: --equalize
   std::vector<std::string> wide{};                     ///< tensors to keep in 16 bits: --wide
-  std::string effort{};                                ///< --effort; empty: unchanged
-  std::string target{};                                ///< --target; empty: unchanged
-  bool corrects_biases = false;                        ///< --bias-correction sequential
+  std::string effort{};          ///< all choices of this effort, not judged; empty: unchanged
+  std::string target{};          ///< --target; empty: unchanged
+  bool corrects_biases = false;  ///< --bias-correction sequential
   /// The options that name the samples that the steps of the recipe learn from, see
   /// LearningSamples. Empty: nothing is learned.
   std::vector<std::string> learned_on{};

@@ -51,7 +51,7 @@ struct MakeOptions {
 struct JudgedChoice {
   std::string name;  ///< `equalize`, `gptq`, `sequential`
   bool is_kept = false;
-  std::vector<MeanGain> gains;  ///< by output of real numbers; empty: the model stays the same
+  std::vector<MeanGain> gains;  ///< by output of real numbers
   std::int64_t samples = 0;     ///< that judged
 };
 
@@ -81,6 +81,10 @@ StaticOptions static_options(const Recipe& recipe, const MakeOptions& options);
 /// chosen_target() and apply_overrides() do.
 StaticInputs inputs_of_table(const Recipe& recipe, CalibrationTable table,
                              const MakeOptions& options);
+
+/// The recipe that names the rewrites and the rounding of `made`, so that nothing is judged again.
+/// Biases are corrected from the table: a change of the model needs a new correction on samples.
+Recipe as_made(Recipe recipe, const StaticInputs& made);
 
 /// A table for `recipe`: samples are observed and ranges are decided. The table names the rewrites
 /// of the recipe itself. Those of its effort come with the model, so that the table serves every

@@ -47,9 +47,13 @@ CommandWords AutoLines::calibrate() const {
 }
 
 CommandWords AutoLines::quantize(const std::string& model) const {
+  return quantize(model, recipe_);
+}
+
+CommandWords AutoLines::quantize(const std::string& model, const Recipe& recipe) const {
   ShownCommand line("quantize", options_.model);
   line.value("--table", files_.table);
-  add_model_options(recipe_, line);
+  add_model_options(recipe, line);
   add_samples(halves_.calibrates, line);
   line.flag("--verify");
   line.take(command_, {"--min-sqnr", "--threads"});

@@ -38,6 +38,8 @@ class AutoLines {
   [[nodiscard]] CommandWords calibrate() const;
   /// `model`: the file to write.
   [[nodiscard]] CommandWords quantize(const std::string& model) const;
+  /// The same with the model options of another recipe.
+  [[nodiscard]] CommandWords quantize(const std::string& model, const Recipe& recipe) const;
   /// Compares the INT8 model `model` with FP32 on at most `limit` samples; 0: on all.
   [[nodiscard]] CommandWords eval(const std::string& model, std::int64_t limit) const;
   /// Searches the overrides that a model needs for `goals`, which are options of `search`, each

@@ -72,6 +72,7 @@ Model write_both(const AutoCommand& options, const Model& fp32, const Recipe& re
   MadeModel made = make_model(*fp32.executor, recipe, inputs, &samples, make);
   inputs = std::move(made.inputs);
   summary.report = std::move(made.int8.report);
+  summary.judged = std::move(made.learned.judged);
   warn_of(summary.report, files.table);
   Model int8;
   WriteModelOptions write;
@@ -270,7 +271,7 @@ class AutoRun {
         std::filesystem::path(files_.model).replace_extension(".improved.onnx").string();
     PageSubject subject{models_, others_, halves_.compares, made_.preprocess, eval_, options_.run};
     if (times_.in_qtool) subject.times = &*times_.in_qtool;
-    MakingCommands making{lines_.quantize(improved)};
+    MakingCommands making{lines_.quantize(improved, as_made(recipe_, inputs_))};
     making.eval = eval_on_more(improved);
     write_page_of(made_, subject, inputs_, halves_.calibrates, samples_, next, making,
                   options_.report);

@@ -166,12 +166,15 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
     split = split_samples(options.images, subject.models.fp32.executor->graph(), prepared, samples);
   }
   suggest_options.learning = std::move(split.learn);
-  if (!subject.base->learned.rounded.empty() && !subject.table.empty() &&
+  const bool is_corrected = subject.base->options.bias_correction == BiasCorrection::kSequential;
+  if ((is_corrected || !subject.base->learned.rounded.empty()) && !subject.table.empty() &&
       !suggest_options.learning) {
-    warning(
-        to_text("no changes are tried: the weights of the model were rounded on images, and a "
-                "change needs images to round them again; give ",
-                kFewestToSplit, " or more"));
+    const std::string_view what =
+        is_corrected ? "biases of the model were corrected" : "weights of the model were rounded";
+    warning(to_text("no changes are tried: the ", what,
+                    " on images, and a change needs images to learn "
+                    "from; give ",
+                    kFewestToSplit, " or more"));
     return std::nullopt;
   }
   try {

@@ -230,8 +230,13 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   if (samples && !options.verify.given()) {
     measured = measure_with_progress(fp32, int8.graph, *samples, make, options.run);
   }
+  if (samples && mode == QuantizeMode::kStatic) {
+    summary.function_pairs =
+        measure_function_pairs(fp32, int8, made.inputs.options.exclude, *samples, make);
+  }
   write_model(int8.graph, fp32, prepared, write, summary);
   if (summary.verified) measured = summary.verified;
+  if (summary.function_pairs) print_function_pairs(*summary.function_pairs, samples->noun());
   if (measured) warn_of_noise(*measured, !learning_steps(recipe).empty());
   options.accuracy.finish();
   // In these modes an inference may take longer than in FP32. Without a count of multiplications,

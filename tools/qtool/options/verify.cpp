@@ -80,6 +80,23 @@ std::optional<Verification> measure_with_progress(const Model& fp32, const Graph
   }
 }
 
+std::optional<FunctionPairs> measure_function_pairs(const Model& fp32, const Quantized& int8,
+                                                    std::span<const std::string> exclude,
+                                                    const Samples& samples,
+                                                    const MakeOptions& make) {
+  SampleRunOptions options;
+  options.preprocess = make.preprocess;
+  options.bad_images = make.bad_images;
+  options.stop = interrupted;
+  try {
+    const Executor made(prepare(int8.graph, interrupted), interrupted);
+    return function_pairs(*fp32.executor, made, exclude, samples, options);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    return std::nullopt;  // the model is worth more than what it says of itself
+  }
+}
+
 void add_verify_limit(Command& command, double& min_sqnr_db) {
   command
       .option("--min-sqnr", min_sqnr_db,

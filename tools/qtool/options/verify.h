@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "model.h"
 #include "options/run.h"
+#include "qtool/analyze/function_pairs.h"
 #include "qtool/compare/evaluate.h"
 #include "qtool/pipeline/make_model.h"
 #include "qtool/samples/samples.h"
@@ -42,6 +43,13 @@ Verification verify_with_progress(const Model& fp32, const Model& int8, const Sa
 std::optional<Verification> measure_with_progress(const Model& fp32, const Graph& int8,
                                                   const Samples& samples, const MakeOptions& make,
                                                   const RunOptions& run);
+
+/// What pairs before functions cost on a few samples; nothing where the INT8 model rounds none, or
+/// where it cannot be measured.
+std::optional<FunctionPairs> measure_function_pairs(const Model& fp32, const Quantized& int8,
+                                                    std::span<const std::string> exclude,
+                                                    const Samples& samples,
+                                                    const MakeOptions& make);
 
 /// Whether and how a model is run before it gets its final name: --verify, --min-sqnr.
 class VerifyOptions {
